@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that needs no Python.
+#pragma once
+#include "anyarray/descriptor.h"
+#include "anyarray/device.h"
+#include "anyarray/dtype.h"
+#include "anyarray/layout.h"
+#include "anyarray/policy.h"
+#include "anyarray/protocols/dlpack.h"
+#include "anyarray/protocols/pep3118.h"
+#include "anyarray/protocols/typestr.h"
+#include "anyarray/request.h"
+#include "anyarray/status.h"
