@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registry's rows, the presets, and after which failures a policy ends the search.
+#include "anyarray/policy.h"
+
+#include <cstring>
+#include <initializer_list>
+
+#include "tests/cpp/check.h"
+
+using namespace anyarray;
+
+namespace {
+
+void check_order(const char* name, std::initializer_list<Protocol> want) {
+  const Policy* p = find_preset(name);
+  CHECK(p != nullptr && p->n == want.size());
+  if (p == nullptr || p->n != want.size()) return;
+  int i = 0;
+  ProtocolMask mask = 0;
+  for (Protocol row : want) {
+    CHECK(p->at(i++) == row);
+    mask |= mask_of(row);
+  }
+  CHECK_EQ(p->mask, mask);
+  CHECK((p->final_rows & ~mask) == 0 && (p->final_content & ~mask) == 0);
+}
+
+void test_registry() {
+  for (int i = 0; i < protocol_count; ++i) {
+    Protocol p = Protocol::count;
+    CHECK(parse_protocol(protocol_rows[i].name, &p) && static_cast<int>(p) == i);
+    CHECK(protocol_rows[i].text[0] != '\0');
+    // What has no attribute to look up can only be seen on the type.
+    CHECK(protocol_rows[i].attribute[0] != '\0' || (protocol_rows[i].traits & row_type_only) != 0);
+  }
+  Protocol p;
+  for (const char* bad : {"", "count", "DLPACK", "dlpack ", "__dlpack__"}) CHECK(!parse_protocol(bad, &p));
+}
+
+void test_presets() {
+  for (int i = 0; i < preset_count; ++i) {
+    CHECK(find_preset(presets[i].name) == &presets[i].policy);
+    CHECK(presets[i].text[0] != '\0');
+  }
+  CHECK(find_preset("default") == &presets[0].policy);
+  CHECK(find_preset("nonsense") == nullptr);
+
+  for (const char* name : {"default", "device_first"}) {
+    const Policy* p = find_preset(name);
+    CHECK(p->device_first && p->lookup == Lookup::type_first && p->n == protocol_count);
+    for (int i = 0; i < protocol_count; ++i) CHECK(static_cast<int>(p->at(i)) == i);
+  }
+  check_order("numpy", {Protocol::numpy, Protocol::buffer, Protocol::array_struct, Protocol::array_interface,
+                        Protocol::array_method});
+  check_order("mpi4py", {Protocol::buffer, Protocol::dlpack, Protocol::cuda_array_interface});
+  check_order("mpi4py_proposed", {Protocol::buffer, Protocol::cuda_array_interface, Protocol::dlpack});
+  for (const char* name : {"numpy", "mpi4py", "mpi4py_proposed"}) {
+    CHECK(find_preset(name)->lookup == Lookup::instance && !find_preset(name)->device_first);
+  }
+}
+
+void test_failures() {
+  const Policy& any = *find_preset("default");
+  const Policy& numpy = *find_preset("numpy");
+  const Policy& mpi = *find_preset("mpi4py");
+  CHECK(!failure_is_final(any, Protocol::dlpack, Status::failed));
+  CHECK(!failure_is_final(any, Protocol::dlpack, Status::invalid));
+  CHECK(failure_is_final(any, Protocol::dlpack, Status::mismatch));
+  // np.asarray: no buffer leads on, a bad one doesn't; errors of the attributes propagate.
+  CHECK(!failure_is_final(numpy, Protocol::buffer, Status::failed));
+  CHECK(failure_is_final(numpy, Protocol::buffer, Status::invalid));
+  CHECK(failure_is_final(numpy, Protocol::buffer, Status::unsupported));
+  for (Protocol row : {Protocol::array_struct, Protocol::array_interface, Protocol::array_method}) {
+    CHECK(failure_is_final(numpy, row, Status::failed));
+    CHECK(failure_is_final(numpy, row, Status::invalid));
+    CHECK(!failure_is_final(numpy, row, Status::not_offered));
+  }
+  // mpi4py: whatever is wrong with the buffer leads on to DLPack, and DLPack's failure is the last word.
+  CHECK(!failure_is_final(mpi, Protocol::buffer, Status::failed));
+  CHECK(!failure_is_final(mpi, Protocol::buffer, Status::unsupported));
+  CHECK(failure_is_final(mpi, Protocol::dlpack, Status::failed));
+  CHECK(!failure_is_final(mpi, Protocol::dlpack, Status::not_offered));
+
+  Policy strict = make_policy({Protocol::buffer, Protocol::dlpack});
+  strict.on_failure = OnFailure::stop;
+  CHECK(failure_is_final(strict, Protocol::buffer, Status::failed));
+  CHECK(failure_is_final(strict, Protocol::buffer, Status::invalid));
+  CHECK(!failure_is_final(strict, Protocol::buffer, Status::device));
+  CHECK(!failure_is_final(strict, Protocol::buffer, Status::skipped));
+}
+
+void test_own_policies() {
+  Policy p = make_policy({Protocol::dlpack, Protocol::buffer, Protocol::dlpack});
+  CHECK_EQ(int{p.n}, 2);
+  CHECK(!p.add(Protocol::buffer));
+  CHECK(p.add(Protocol::numpy) && p.at(0) == Protocol::dlpack && p.at(1) == Protocol::buffer &&
+        p.at(2) == Protocol::numpy);
+  Policy all;
+  for (int i = protocol_count - 1; i >= 0; --i) CHECK(all.add(static_cast<Protocol>(i)));
+  for (int i = 0; i < protocol_count; ++i) CHECK(static_cast<int>(all.at(i)) == protocol_count - 1 - i);
+  static_assert(make_policy({Protocol::dlpack}).rows != make_policy({Protocol::buffer}).rows);
+  // What a plan depends on tells two policies apart; what it doesn't depend on doesn't.
+  Policy q = p;
+  CHECK(q.rows == p.rows && q.plan_traits() == p.plan_traits());
+  q.on_failure = OnFailure::stop;
+  CHECK(q.plan_traits() == p.plan_traits());
+  q.lookup = Lookup::instance;
+  CHECK(q.plan_traits() != p.plan_traits());
+  Policy shorter = make_policy({Protocol::dlpack, Protocol::buffer});
+  Policy padded = shorter;
+  padded.add(Protocol::numpy);  // number 0: the same bits, but one row more
+  CHECK(padded.rows == shorter.rows && padded.plan_traits() != shorter.plan_traits());
+}
+
+}  // namespace
+
+int main() {
+  test_registry();
+  test_presets();
+  test_failures();
+  test_own_policies();
+  return check::done();
+}
