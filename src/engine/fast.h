@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shortest way, for callers that ask for nothing: the types known by address are read here and now, any other
+// type that the cache knows goes straight to its first row. Included by the entries of the C API and of the module;
+// take() does the same, and everything else.
+#pragma once
+#include "src/engine/engine.h"
+#include "src/support/builtin_struct.h"
+#include "src/support/numpy_struct.h"
+
+namespace anyarray {
+
+/// take() under the default policy with nothing asked. With `raise` the one error is set on failure, as raise_trace.
+Status take_first(Context& cx, PyObject* obj, Borrow& out, bool raise) noexcept;
+/// The same for an exact memoryview.
+Status take_first_memoryview(Context& cx, PyObject* obj, Borrow& out, bool raise) noexcept;
+
+/// Calls nothing but at its very end, so that no register has to be saved.
+__attribute__((always_inline)) inline Status take_quick(Context& cx, PyObject* obj, Borrow& out, bool raise) noexcept {
+  PyTypeObject* type = Py_TYPE(obj);
+  if (type == cx.ndarray) {
+    if (__builtin_expect(numpy_decode_known(cx, obj, out), 1)) {
+      out.protocol = static_cast<std::uint8_t>(Protocol::numpy);
+      hold(cx, obj, out, let_go);
+      return Status::ok;
+    }
+  } else if (type == &PyBytes_Type) {
+    out.protocol = static_cast<std::uint8_t>(Protocol::builtin);
+    take_bytes(cx, obj, out);
+    return Status::ok;
+  } else if (type == &PyByteArray_Type) {
+    out.protocol = static_cast<std::uint8_t>(Protocol::builtin);
+    take_bytearray(cx, obj, out);
+    return Status::ok;
+  } else if (type == &PyMemoryView_Type) {
+    return take_first_memoryview(cx, obj, out, raise);
+  }
+  return take_first(cx, obj, out, raise);
+}
+
+}  // namespace anyarray
