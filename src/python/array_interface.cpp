@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// __array_interface__ (version 3) of an Array, and __array__, which hands over to python/anyarray/_numpy.py.
+#include <cstring>
+
+#include "anyarray/protocols/typestr.h"
+#include "src/python/state.h"
+
+namespace anyarray {
+namespace {
+
+/// A struct's fields in the order of a descr: by offset, without overlap. Null when they aren't.
+bool in_order(const InternedType& t) noexcept {
+  std::int64_t end = 0;
+  for (std::uint32_t i = 0; i < t.n_fields; ++i) {
+    if (t.fields[i].offset < end) return false;
+    end = t.fields[i].offset + t.fields[i].dtype.itemsize();
+  }
+  return end <= t.itemsize;
+}
+
+PyObject* descr_list(DType d) noexcept;
+
+/// ('name', typestr or nested descr[, shape]) of one field.
+PyObject* descr_row(const Field& f) noexcept {
+  DType base = f.dtype;
+  Ref shape;
+  const InternedType* t = interned_type(base);
+  if (t != nullptr && t->ndim > 0) {
+    base = t->base;
+    shape = Ref(PyTuple_New(t->ndim));
+    for (int i = 0; shape && i < t->ndim; ++i) {
+      PyObject* n = PyLong_FromLongLong(t->shape[i]);
+      if (n == nullptr) return nullptr;
+      PyTuple_SET_ITEM(shape.get(), i, n);
+    }
+    if (!shape) return nullptr;
+  }
+  Ref type;
+  if (interned_type(base) != nullptr) {
+    type = Ref(descr_list(base));
+  } else {
+    char text[64];
+    typestr::encode(base, text, sizeof text, nullptr);
+    type = Ref(PyUnicode_FromString(text));
+  }
+  if (!type) return nullptr;
+  return shape ? Py_BuildValue("(sOO)", f.name, type.get(), shape.get()) : Py_BuildValue("(sO)", f.name, type.get());
+}
+
+bool append(PyObject* list, PyObject* owned) noexcept {
+  Ref row(owned);
+  return row && PyList_Append(list, row.get()) == 0;
+}
+
+bool append_gap(PyObject* list, std::int64_t bytes) noexcept {
+  return bytes <= 0 ||
+         append(list, Py_BuildValue("(sN)", "", PyUnicode_FromFormat("|V%lld", static_cast<long long>(bytes))));
+}
+
+PyObject* descr_list(DType d) noexcept {
+  const InternedType& t = *interned_type(d);
+  Ref list(PyList_New(0));
+  std::int64_t end = 0;
+  for (std::uint32_t i = 0; list && i < t.n_fields; ++i) {
+    const Field& f = t.fields[i];
+    if (!append_gap(list.get(), f.offset - end) || !append(list.get(), descr_row(f))) return nullptr;
+    end = f.offset + f.dtype.itemsize();
+  }
+  return list && append_gap(list.get(), t.itemsize - end) ? list.release() : nullptr;
+}
+
+bool set_item(PyObject* dict, const char* key, PyObject* owned) noexcept {
+  Ref value(owned);
+  return value && PyDict_SetItemString(dict, key, value.get()) == 0;
+}
+
+PyObject* get_interface(PyObject* self, void*) { return interface_dict(as_array(self), false); }
+
+}  // namespace
+
+bool has_descr_form(DType d) noexcept {
+  char text[64];
+  const InternedType* t = interned_type(d);
+  if (t == nullptr) return typestr::encode(d, text, sizeof text, nullptr) == Status::ok;
+  if (t->ndim > 0) return has_descr_form(t->base) && interned_type(t->base) == nullptr;
+  if (t->n_fields == 0 || !in_order(*t)) return false;
+  for (std::uint32_t i = 0; i < t->n_fields; ++i) {
+    if (!has_descr_form(t->fields[i].dtype)) return false;
+  }
+  return true;
+}
+
+PyObject* interface_dict(ArrayObject* a, bool raw) noexcept {
+  const Reading d(a);
+  if (!d) return nullptr;
+  char text[64];
+  if (raw) {
+    std::snprintf(text, sizeof text, "|V%lld", static_cast<long long>(d->dtype.itemsize()));
+  } else if (typestr::encode(d->dtype, text, sizeof text, nullptr) != Status::ok) {
+    return PyErr_Format(PyExc_AttributeError, "__array_interface__");
+  }
+  Ref dict(PyDict_New());
+  if (!dict) return nullptr;
+  PyObject* self = reinterpret_cast<PyObject*>(a);
+  const bool simple = raw || interned_type(d->dtype) == nullptr;
+  PyObject* descr = simple ? Py_BuildValue("[(ss)]", "", text) : descr_list(d->dtype);
+  PyObject* strides = d->c_contiguous() ? Py_NewRef(Py_None) : PyObject_GetAttrString(self, "strides");
+  if (!set_item(dict.get(), "shape", PyObject_GetAttrString(self, "shape")) ||
+      !set_item(dict.get(), "typestr", PyUnicode_FromString(text)) || !set_item(dict.get(), "descr", descr) ||
+      !set_item(dict.get(), "data",
+                Py_BuildValue("(NN)", PyLong_FromVoidPtr(d->data), PyBool_FromLong(d->readonly()))) ||
+      !set_item(dict.get(), "strides", strides) || !set_item(dict.get(), "version", PyLong_FromLong(3))) {
+    return nullptr;
+  }
+  a->exposed = true;
+  return dict.release();
+}
+
+PyObject* array_to_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  const Reading d(as_array(self));
+  if (!d) return nullptr;
+  if (!host_readable(d->device.type)) {
+    char device[32];
+    format_device(d->device, device, sizeof device);
+    return PyErr_Format(
+        PyExc_TypeError,
+        "this array lies on %s, where the host can't read it: copy it to the host with the library that "
+        "made it (%.100s), then convert the result to NumPy",
+        device, Py_TYPE(static_cast<PyObject*>(borrow_of(as_array(self)).owner))->tp_name);
+  }
+  Ref convert(package_function("anyarray._numpy", "to_ndarray"));
+  if (!convert) return nullptr;
+  // The array goes in front of the caller's own arguments.
+  const Py_ssize_t n = nargs + (kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0);
+  if (n > 2) return PyErr_Format(PyExc_TypeError, "__array__() takes at most 2 arguments (dtype, copy)");
+  PyObject* stack[3] = {self, n > 0 ? args[0] : nullptr, n > 1 ? args[1] : nullptr};
+  return PyObject_Vectorcall(convert.get(), stack, static_cast<std::size_t>(nargs + 1), kwnames);
+}
+
+PyGetSetDef array_interface_getset[] = {
+    {"__array_interface__", get_interface, nullptr,
+     "NumPy's array interface, version 3. Strides are None when C-contiguous.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+}  // namespace anyarray

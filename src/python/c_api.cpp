@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The function table that extensions get through the capsule anyarray._core._C_API.
+#include "anyarray/c_api.h"
+
+#include <cstdlib>
+
+#include "src/engine/fast.h"
+#include "src/python/state.h"
+
+namespace anyarray {
+namespace {
+
+Context& context_of(void* context) noexcept { return *static_cast<Context*>(context); }
+
+/// With a request, or where only a trace will do.
+__attribute__((noinline)) Status borrow_as_asked(Context& cx, PyObject* obj, const Request* request, Borrow& out,
+                                                 bool raise) {
+  Trace trace;
+  const Status status = take(cx, obj, request, out, trace);
+  if (__builtin_expect(status != Status::ok, 0) && raise) raise_trace(cx, obj, request, status, trace);
+  return status;
+}
+
+namespace table {
+
+Status borrow(void* context, PyObject* obj, const Request* request, Borrow* out) {
+  if (request == nullptr) return take_quick(context_of(context), obj, *out, false);
+  return borrow_as_asked(context_of(context), obj, request, *out, false);
+}
+
+Status borrow_or_raise(void* context, PyObject* obj, const Request* request, Borrow* out) {
+  if (request == nullptr) return take_quick(context_of(context), obj, *out, true);
+  return borrow_as_asked(context_of(context), obj, request, *out, true);
+}
+
+void release(void*, Borrow* borrow) {
+  if (borrow != nullptr) anyarray::release(*borrow);
+}
+
+PyObject* to_array(void* context, Borrow* from) {
+  State& s = state_of(context_of(context));
+  if (from == nullptr || !from->held()) {
+    PyErr_SetString(PyExc_ValueError, "the borrow holds nothing");
+    return nullptr;
+  }
+  ArrayObject* a = array_reserve(s);
+  if (a == nullptr) return nullptr;
+  move_borrow(a->borrow, *from);
+  return array_adopt(s, a);
+}
+
+PyObject* explain(void* context, PyObject* obj, const Request* request) {
+  return explain_object(state_of(context_of(context)), obj, request);
+}
+
+const char* status_text(void*, Status status) { return status_name(status); }
+
+const Policy* preset(void*, const char* name) { return name != nullptr ? find_preset(name) : nullptr; }
+
+}  // namespace table
+
+void free_table(PyObject* capsule) { std::free(PyCapsule_GetPointer(capsule, c_api_capsule)); }
+
+}  // namespace
+
+PyObject* c_api_new(State& s) noexcept {
+  auto* api = static_cast<CApi*>(std::malloc(sizeof(CApi)));
+  if (api == nullptr) return PyErr_NoMemory();
+  api->size = sizeof(CApi);
+  api->major = c_api_major;
+  api->minor = c_api_minor;
+  api->reserved = 0;
+  api->context = &s.cx;
+#define ANYARRAY_FUNCTION(since, result, name, parameters) api->name = table::name;
+#include "anyarray/c_api.def"
+#undef ANYARRAY_FUNCTION
+  PyObject* capsule = PyCapsule_New(api, c_api_capsule, free_table);
+  if (capsule == nullptr) std::free(api);
+  return capsule;
+}
+
+}  // namespace anyarray

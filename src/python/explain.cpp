@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// view() with a full account instead of a result: explain(). The words are in python/anyarray/explanation.py.
+#include "src/python/state.h"
+
+namespace anyarray {
+
+PyObject* explain_object(State& s, PyObject* obj, const Request* request) noexcept {
+  Borrow borrow;
+  borrow.release_fn = nullptr;
+  borrow.heap_dims = 0;
+  Trace trace(true);
+  const Status status = take(s.cx, obj, request, borrow, trace);
+  if (status == Status::interrupted || status == Status::no_memory)
+    return raise_trace(s.cx, obj, request, status, trace);
+  Ref facts = Ref::borrow(Py_None);
+  Ref error = Ref::borrow(Py_None);
+  if (status == Status::ok) {
+    const Descriptor& d = borrow.desc;
+    Ref shape(PyTuple_New(d.ndim));
+    for (int i = 0; shape && i < d.ndim; ++i) {
+      PyObject* n = PyLong_FromLongLong(d.shape[i]);
+      if (n == nullptr) shape = Ref();
+      if (n != nullptr) PyTuple_SET_ITEM(shape.get(), i, n);
+    }
+    const char* name = protocol_rows[borrow.protocol].name;
+    if (shape) {
+      facts = Ref(Py_BuildValue("(sONNN)", name, shape.get(), dtype_object(s, d.dtype), device_object(s, d.device),
+                                PyBool_FromLong(d.readonly())));
+    }
+    apart_from_errors([&borrow] { release(borrow); });
+    if (!shape || !facts) return nullptr;
+  } else {
+    raise_trace(s.cx, obj, request, status, trace);
+    if (!PyErr_ExceptionMatches(PyExc_BufferError)) return nullptr;
+    error = Ref(take_raised());
+  }
+  Ref words(request_words(s, request));
+  Ref attempts(attempts_tuple(trace));
+  const Policy& policy = request != nullptr && request->policy != nullptr ? *request->policy : presets[0].policy;
+  Ref policy_text(policy_words(policy));
+  Ref make(package_function("anyarray.explanation", "make_explanation"));
+  if (!words || !attempts || !policy_text || !make) return nullptr;
+  return PyObject_CallFunction(make.get(), "OOOsOOO", obj, policy_text.get(), words.get(), status_name(status),
+                               facts.get(), error.get(), attempts.get());
+}
+
+}  // namespace anyarray

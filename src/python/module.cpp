@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// The module anyarray._core: made in two phases, with its state per interpreter; view() and the small functions.
+#include <new>
+
+#include "src/engine/fast.h"
+#include "src/python/state.h"
+#include "src/quirks/quirks.h"
+#include "src/support/numpy_struct.h"
+
+namespace anyarray {
+
+namespace {
+
+struct ModuleState {
+  State* state;
+};
+
+template <class F>
+PyCFunction as_cfunction(F* f) noexcept {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
+}
+
+PyObject* view_slow(State& s, PyObject* obj, const Request* request, ArrayObject* a) noexcept {
+  Trace trace;
+  const Status status = take(s.cx, obj, request, a->borrow, trace);
+  if (__builtin_expect(status == Status::ok, 1)) return array_adopt(s, a);
+  array_discard(s, a);
+  return raise_trace(s.cx, obj, request, status, trace);
+}
+
+PyObject* view_with_keywords(State& s, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) noexcept {
+  ParsedRequest parsed;
+  if (!parse_request(s, "view", args, nargs, kwnames, parsed)) return nullptr;
+  ArrayObject* a = array_reserve(s);
+  return a != nullptr ? view_slow(s, args[0], &parsed.request, a) : nullptr;
+}
+
+PyObject* view(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  State& s = state_of_module(module);
+  if (__builtin_expect(nargs != 1 || kwnames != nullptr, 0)) return view_with_keywords(s, args, nargs, kwnames);
+  ArrayObject* a = array_reserve(s);
+  if (__builtin_expect(a == nullptr, 0)) return nullptr;
+  if (__builtin_expect(take_quick(s.cx, args[0], a->borrow, true) == Status::ok, 1)) return array_adopt(s, a);
+  array_discard(s, a);
+  return nullptr;
+}
+
+PyObject* explain(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  State& s = state_of_module(module);
+  ParsedRequest parsed;
+  if (!parse_request(s, "explain", args, nargs, kwnames, parsed)) return nullptr;
+  return explain_object(s, args[0], &parsed.request);
+}
+
+PyObject* live(PyObject* module, PyObject*) { return PyLong_FromLongLong(state_of_module(module).cx.live); }
+PyObject* quirks_table(PyObject* module, PyObject*) { return quirks::table(state_of_module(module).cx); }
+
+PyObject* protocols(PyObject*, PyObject*) {
+  Ref all(PyTuple_New(protocol_count));
+  for (int i = 0; all && i < protocol_count; ++i) {
+    const ProtocolRow& r = protocol_rows[i];
+    PyObject* row = Py_BuildValue("(ssNNs)", r.name, r.attribute, PyBool_FromLong(r.traits & row_mirror),
+                                  PyBool_FromLong(r.traits & row_type_only), r.text);
+    if (row == nullptr) return nullptr;
+    PyTuple_SET_ITEM(all.get(), i, row);
+  }
+  return all.release();
+}
+
+PyObject* preset_table(PyObject* module, PyObject*) {
+  State& s = state_of_module(module);
+  Ref all(PyDict_New());
+  for (int i = 0; all && i < preset_count; ++i) {
+    Ref policy(PyObject_CallFunction(reinterpret_cast<PyObject*>(s.policy_type), "s", presets[i].name));
+    Ref row(policy ? Py_BuildValue("(Os)", policy.get(), presets[i].text) : nullptr);
+    if (!row || PyDict_SetItemString(all.get(), presets[i].name, row.get()) < 0) return nullptr;
+  }
+  return all.release();
+}
+
+/// "cuda:1" → (2, 1). A kind without a number is its first device.
+PyObject* parse_device_text(PyObject*, PyObject* text) {
+  Device d;
+  if (!device_from_object(text, &d)) return nullptr;
+  return Py_BuildValue("(ii)", static_cast<int>(d.type), d.id < 0 ? 0 : static_cast<int>(d.id));
+}
+
+PyObject* device_text(PyObject*, PyObject* pair) {
+  Device d;
+  if (!device_from_object(pair, &d)) return nullptr;
+  char text[32];
+  format_device(d, text, sizeof text);
+  return PyUnicode_FromString(text);
+}
+
+PyObject* raw_interface(PyObject* module, PyObject* array) {
+  if (!is_array(state_of_module(module), array)) return PyErr_Format(PyExc_TypeError, "an Array is needed");
+  return interface_dict(as_array(array), true);
+}
+
+PyMethodDef functions[] = {
+    {"view", as_cfunction(view), METH_FASTCALL | METH_KEYWORDS,
+     "view($module, obj, /, *, policy=None, device=None, dtype=None, ndim=None, order=None, writable=False, "
+     "allow=())\n--\n\n"
+     "Takes any array over whichever protocol it offers, without a copy.\n\n"
+     "Parameters\n----------\n"
+     "obj : object\n    An array of any library, or anything that offers an exchange protocol.\n"
+     "policy : None, str, list of str, or Policy\n    The order of tries: a preset's name, names of protocols, or a "
+     "Policy.\n"
+     "device : None, str, tuple, or Device\n    Required device; \"cuda\" without a number means any of that kind.\n"
+     "dtype : None, DType, str, or a dtype of NumPy, torch, JAX or ml_dtypes\n    Required element type; nothing is "
+     "converted.\n"
+     "ndim : None or int\n    Required number of dimensions.\n"
+     "order : None, 'C', 'F' or 'A'\n    Required memory order.\n"
+     "writable : bool\n    Whether the memory must be writable.\n"
+     "allow : str or iterable of str\n    Guards to waive: 'mask', 'grad', 'conj', 'neg'.\n\n"
+     "Returns\n-------\n"
+     "Array\n    Keeps obj's memory alive until its release() or its end.\n\n"
+     "Raises\n------\n"
+     "NotAnArrayError\n    obj offers no protocol.\n"
+     "ExchangeError\n    Nothing that obj offers could be taken, or it isn't what was asked for; .attempts says why.\n"
+     "ValueError, TypeError\n    A keyword is wrong.\n"},
+    {"explain", as_cfunction(explain), METH_FASTCALL | METH_KEYWORDS,
+     "explain($module, obj, /, *, policy=None, device=None, dtype=None, ndim=None, order=None, writable=False, "
+     "allow=())\n--\n\n"
+     "What view() does with obj, protocol by protocol. Takes the same keywords; holds nothing afterwards.\n\n"
+     "Returns\n-------\n"
+     "Explanation\n    Its str() is a table.\n"},
+    {"protocols", protocols, METH_NOARGS,
+     "protocols($module, /)\n--\n\nThe registry: tuples (name, attribute, may be a host mirror, looked up on the type "
+     "alone, text)."},
+    {"presets", preset_table, METH_NOARGS,
+     "presets($module, /)\n--\n\nThe named policies: a dict {name: (policy, text)}.\n\n"
+     "name : str\n    What policy= takes.\n"
+     "policy : Policy\n    Its fields are order, lookup, on_failure and device_first.\n"
+     "text : str\n    The preset in one sentence.\n"},
+    {"quirks_table", quirks_table, METH_NOARGS,
+     "quirks_table($module, /)\n--\n\nWhat is known of single libraries: a list of dicts whose values are str.\n\n"
+     "id\n    Name of the quirk.\n"
+     "library, type\n    The module and the type that it is about.\n"
+     "versions\n    Versions of the library that have it, as in \">=0.10,<0.11\"; \"\" for all.\n"
+     "effect\n    'guard' may refuse the array, 'readonly' marks it so, 'drop' passes over a protocol, 'hook' reads it "
+     "another way.\n"
+     "text\n    What the library does.\n"
+     "reference\n    With which version it was measured, and its issue.\n"},
+    {"_live", live, METH_NOARGS, "_live($module, /)\n--\n\nBorrows that are held now in this interpreter."},
+    {"_parse_device", parse_device_text, METH_O, nullptr},
+    {"_device_text", device_text, METH_O, nullptr},
+    {"_raw_interface", raw_interface, METH_O, nullptr},
+    {"_struct_dtype", dtype_struct, METH_VARARGS, nullptr},
+    {"_subarray_dtype", dtype_subarray, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+bool names_init(Names& n) noexcept {
+  bool ok = true;
+  const auto intern = [&ok](const char* text) {
+    PyObject* name = PyUnicode_InternFromString(text);
+    ok &= name != nullptr;
+    return name;
+  };
+  for (int i = 0; i < protocol_count; ++i) {
+    n.row_attribute[i] = *protocol_rows[i].attribute != '\0' ? intern(protocol_rows[i].attribute) : nullptr;
+  }
+  n.dlpack_device = intern("__dlpack_device__");
+  n.max_version = intern("max_version");
+  n.stream = intern("stream");
+  n.copy = intern("copy");
+  n.dl_device = intern("dl_device");
+  n.shape = intern("shape");
+  n.typestr = intern("typestr");
+  n.data = intern("data");
+  n.strides = intern("strides");
+  n.descr = intern("descr");
+  n.offset = intern("offset");
+  n.mask = intern("mask");
+  n.version = intern("version");
+  if (!ok) return false;
+  n.kw_max_version = PyTuple_Pack(1, n.max_version);
+  n.kw_copy = PyTuple_Pack(1, n.copy);
+  n.our_version = Py_BuildValue("(II)", dlpack::our_version.major, dlpack::our_version.minor);
+  return n.kw_max_version != nullptr && n.kw_copy != nullptr && n.our_version != nullptr;
+}
+
+/// Calls `f` with every reference that the state holds.
+template <class F>
+void each_reference(State& s, F&& f) noexcept {
+  f(s.array_base);
+  for (auto& row : s.array_types) {
+    for (PyTypeObject*& t : row) f(t);
+  }
+  f(s.dtype_type);
+  f(s.policy_type);
+  f(s.dtypes);
+  for (auto& row : s.scalar_dtypes) {
+    for (PyObject*& d : row) f(d);
+  }
+  f(s.device_class);
+  f(s.cpu);
+}
+
+void names_clear(Names& n) noexcept {
+  for (PyObject*& name : n.row_attribute) Py_CLEAR(name);
+  for (PyObject** p :
+       {&n.dlpack_device, &n.max_version, &n.stream, &n.copy, &n.dl_device, &n.shape, &n.typestr, &n.data, &n.strides,
+        &n.descr, &n.offset, &n.mask, &n.version, &n.kw_max_version, &n.kw_copy, &n.our_version}) {
+    Py_CLEAR(*p);
+  }
+}
+
+State* state_or_null(PyObject* module) noexcept {
+  auto* m = static_cast<ModuleState*>(PyModule_GetState(module));
+  return m != nullptr ? m->state : nullptr;
+}
+
+int module_traverse(PyObject* module, visitproc visit, void* arg) {
+  State* s = state_or_null(module);
+  if (s == nullptr) return 0;
+  int result = 0;
+  each_reference(*s, [&](auto*& p) {
+    if (result == 0 && p != nullptr) result = visit(reinterpret_cast<PyObject*>(p), arg);
+  });
+  return result;
+}
+
+// The types stay until module_free: arrays that outlive the module's dict still need them to be freed.
+int module_clear(PyObject* module) {
+  State* s = state_or_null(module);
+  if (s == nullptr) return 0;
+  Py_CLEAR(s->dtypes);
+  Py_CLEAR(s->device_class);
+  Py_CLEAR(s->cpu);
+  return 0;
+}
+
+void module_free(void* module) {
+  State* s = state_or_null(static_cast<PyObject*>(module));
+  if (s == nullptr) return;
+  static_cast<ModuleState*>(PyModule_GetState(static_cast<PyObject*>(module)))->state = nullptr;
+  array_free_all(*s);
+  s->closed = true;
+  state_collect(s);
+}
+
+int module_exec(PyObject* module) {
+  auto* m = static_cast<ModuleState*>(PyModule_GetState(module));
+  auto* s = new (std::nothrow) State();
+  if (s == nullptr) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  m->state = s;
+  s->cx.python = s;
+  s->cx.module = module;
+  s->interpreter = PyInterpreterState_Get();
+  s->main_interpreter = s->interpreter == PyInterpreterState_Main();
+  if (!names_init(s->cx.names) || !dtype_type_init(*s, module) || !policy_type_init(*s, module) ||
+      !array_types_init(*s, module) || !engine_init(s->cx)) {
+    return -1;
+  }
+  // Added here, not by the definition: a module that was made but not executed has none that could be called.
+  if (PyModule_AddFunctions(module, functions) != 0) return -1;
+  Ref capsule(c_api_new(*s));
+  return capsule && PyModule_AddObjectRef(module, "_C_API", capsule.get()) == 0 ? 0 : -1;
+}
+
+PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(module_exec)},
+#if PY_VERSION_HEX >= 0x030C0000
+                            {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+                            {0, nullptr}};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "anyarray._core", "The engine of anyarray.",
+                          sizeof(ModuleState),   nullptr,          slots,
+                          module_traverse,       module_clear,     module_free};
+
+}  // namespace
+
+State& state_of_module(PyObject* module) noexcept {
+  return *static_cast<ModuleState*>(PyModule_GetState(module))->state;
+}
+
+void state_collect(State* s) noexcept {
+  if (s->cx.live != 0 || s->arrays != 0 || s->exports != 0) return;
+  each_reference(*s, [](auto*& p) { Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(p, nullptr))); });
+  engine_clear(s->cx);
+  quirks::clear(s->cx);
+  numpy_clear(s->cx);
+  names_clear(s->cx.names);
+  delete s;
+}
+
+}  // namespace anyarray
+
+PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&anyarray::definition); }

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keywords of view() and explain(): read into a Request, and written back into words for errors. Also
+// devices, between Device objects and ours.
+#include "anyarray/request.h"
+
+#include <cstring>
+
+#include "src/python/state.h"
+
+namespace anyarray {
+namespace {
+
+constexpr const char* keyword_names[] = {"policy", "device", "dtype", "ndim", "order", "writable", "allow"};
+constexpr const char* waiver_names[] = {"mask", "grad", "conj", "neg"};
+
+bool add_waiver(PyObject* name, Request* r) noexcept {
+  const char* text = PyUnicode_Check(name) ? c_text(name) : nullptr;
+  const std::uint32_t bit = text != nullptr ? parse_waiver(text) : 0;
+  if (bit == 0) {
+    PyErr_Format(PyUnicode_Check(name) ? PyExc_ValueError : PyExc_TypeError,
+                 "allow names guards to waive: 'mask', 'grad', 'conj', 'neg'; %R isn't one", name);
+    return false;
+  }
+  r->allow |= bit;
+  return true;
+}
+
+bool read_allow(PyObject* o, Request* r) noexcept {
+  if (PyUnicode_Check(o)) return add_waiver(o, r);
+  Ref iterator(PyObject_GetIter(o));
+  if (!iterator) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return false;
+    PyErr_Format(PyExc_TypeError, "allow is a name or an iterable of names ('mask', 'grad', 'conj', 'neg'), not %.200s",
+                 Py_TYPE(o)->tp_name);
+    return false;
+  }
+  while (PyObject* item = PyIter_Next(iterator.get())) {
+    Ref name(item);
+    if (!add_waiver(item, r)) return false;
+  }
+  return PyErr_Occurred() == nullptr;
+}
+
+bool read_order(PyObject* o, Request* r) noexcept {
+  if (o == Py_None) return true;
+  if (PyUnicode_Check(o)) {
+    if (PyUnicode_CompareWithASCIIString(o, "A") == 0) return true;
+    if (PyUnicode_CompareWithASCIIString(o, "C") == 0) return r->order = Order::c, true;
+    if (PyUnicode_CompareWithASCIIString(o, "F") == 0) return r->order = Order::f, true;
+  }
+  PyErr_Format(PyUnicode_Check(o) ? PyExc_ValueError : PyExc_TypeError,
+               "order is 'C', 'F', or None or 'A' for no condition; not %R", o);
+  return false;
+}
+
+bool read_ndim(PyObject* o, Request* r) noexcept {
+  if (o == Py_None) return true;
+  if (!PyIndex_Check(o) || PyBool_Check(o)) {
+    PyErr_Format(PyExc_TypeError, "ndim is None or an int, not %.200s", Py_TYPE(o)->tp_name);
+    return false;
+  }
+  const Py_ssize_t n = PyNumber_AsSsize_t(o, nullptr);
+  if (n == -1 && PyErr_Occurred() != nullptr) return false;
+  if (n < 0 || n > max_ndim) {
+    PyErr_Format(PyExc_ValueError, "ndim is from 0 to %d, not %zd", max_ndim, n);
+    return false;
+  }
+  r->ndim = static_cast<std::int8_t>(n);
+  return true;
+}
+
+bool read_device(PyObject* o, Request* r) noexcept {
+  if (o == Py_None) return true;
+  if (!device_from_object(o, &r->device)) return false;
+  return true;
+}
+
+bool read_writable(PyObject* o, Request* r) noexcept {
+  if (!PyBool_Check(o)) {
+    PyErr_Format(PyExc_TypeError, "writable is True or False, not %.200s", Py_TYPE(o)->tp_name);
+    return false;
+  }
+  r->writable = o == Py_True;
+  return true;
+}
+
+bool read_keyword(State& s, const char* name, PyObject* value, ParsedRequest& out) noexcept {
+  Request& r = out.request;
+  if (std::strcmp(name, "policy") == 0) return (r.policy = policy_from_object(s, value, &out.policy)) != nullptr;
+  if (std::strcmp(name, "device") == 0) return read_device(value, &r);
+  if (std::strcmp(name, "ndim") == 0) return read_ndim(value, &r);
+  if (std::strcmp(name, "order") == 0) return read_order(value, &r);
+  if (std::strcmp(name, "writable") == 0) return read_writable(value, &r);
+  if (std::strcmp(name, "allow") == 0) return read_allow(value, &r);
+  if (value == Py_None) return true;
+  r.has_dtype = true;
+  return dtype_from_object(s, value, &r.dtype);
+}
+
+const char* known_keyword(PyObject* name) noexcept {
+  for (const char* k : keyword_names) {
+    if (PyUnicode_CompareWithASCIIString(name, k) == 0) return k;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool parse_request(State& s, const char* function, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames,
+                   ParsedRequest& out) noexcept {
+  if (nargs != 1) {
+    PyErr_Format(PyExc_TypeError, "%s() takes exactly one positional argument, the object; %zd were given", function,
+                 nargs);
+    return false;
+  }
+  const Py_ssize_t n = kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(kwnames, i);
+    const char* known = known_keyword(name);
+    if (known == nullptr) {
+      PyErr_Format(PyExc_TypeError,
+                   "%s() has no keyword %R; there are: policy, device, dtype, ndim, order, writable, allow", function,
+                   name);
+      return false;
+    }
+    if (!read_keyword(s, known, args[nargs + i], out)) return false;
+  }
+  return true;
+}
+
+PyObject* request_words(State& s, const Request* r) noexcept {
+  Ref words(PyList_New(0));
+  const auto add = [&words](PyObject* text) {
+    Ref owned(text);
+    return owned && words && PyList_Append(words.get(), text) == 0;
+  };
+  if (r != nullptr) {
+    char text[256];
+    if (r->device.type != DeviceType::any) {
+      const char* kind = device_type_name(r->device.type);
+      if (r->device.id >= 0) format_device(r->device, text, sizeof text);
+      if (!add(PyUnicode_FromFormat("device=%s", r->device.id >= 0 ? text : kind != nullptr ? kind : "?")))
+        return nullptr;
+    }
+    if (r->has_dtype) {
+      Ref dtype(dtype_object(s, r->dtype));
+      if (!dtype || !add(PyUnicode_FromFormat("dtype=%S", dtype.get()))) return nullptr;
+    }
+    if (r->ndim >= 0 && !add(PyUnicode_FromFormat("ndim=%d", r->ndim))) return nullptr;
+    if (r->order != Order::any && !add(PyUnicode_FromFormat("order=%c", r->order == Order::c ? 'C' : 'F')))
+      return nullptr;
+    if (r->writable && !add(PyUnicode_FromString("writable=True"))) return nullptr;
+    for (const char* name : waiver_names) {
+      if ((r->allow & parse_waiver(name)) != 0 && !add(PyUnicode_FromFormat("allow=%s", name))) return nullptr;
+    }
+  }
+  Ref comma(PyUnicode_FromString(", "));
+  return words && comma ? PyUnicode_Join(comma.get(), words.get()) : nullptr;
+}
+
+bool device_from_object(PyObject* o, Device* out) noexcept {
+  if (PyUnicode_Check(o)) {
+    const char* text = c_text(o);
+    if (text != nullptr && parse_device(text, out)) return true;
+    PyErr_Format(PyExc_ValueError,
+                 "%R isn't a device; devices are like 'cpu', 'cuda:0', 'rocm:1', 'cuda_host', 'cuda_managed', "
+                 "'oneapi:0', or tuples (type, id) with the numbers of DLPack",
+                 o);
+    return false;
+  }
+  if (!PyTuple_Check(o) || PyTuple_GET_SIZE(o) != 2) {
+    PyErr_Format(PyExc_TypeError, "a device is a Device, a text such as 'cuda:0', or a tuple (type, id), not %.200s",
+                 Py_TYPE(o)->tp_name);
+    return false;
+  }
+  PyObject* kind = PyTuple_GET_ITEM(o, 0);
+  Device named{DeviceType::any, 0};
+  if (PyUnicode_Check(kind)) {  // ("cuda", 0)
+    const char* text = c_text(kind);
+    if (text == nullptr || std::strchr(text, ':') != nullptr || !parse_device(text, &named)) {
+      PyErr_Format(PyExc_ValueError, "%R isn't a kind of device; kinds are like 'cpu', 'cuda', 'rocm', 'oneapi'", kind);
+      return false;
+    }
+  }
+  const Py_ssize_t type =
+      named.type != DeviceType::any ? static_cast<Py_ssize_t>(named.type) : PyNumber_AsSsize_t(kind, PyExc_ValueError);
+  if (type == -1 && PyErr_Occurred() != nullptr) return false;
+  const Py_ssize_t id = PyNumber_AsSsize_t(PyTuple_GET_ITEM(o, 1), PyExc_ValueError);
+  if (id == -1 && PyErr_Occurred() != nullptr) return false;
+  if (type < 0 || type > INT32_MAX || id < 0 || id > INT32_MAX || !is_known(static_cast<DeviceType>(type))) {
+    PyErr_Format(PyExc_ValueError,
+                 "(%zd, %zd) isn't a device: DLPack has the types 1 to 4 and 7 to 18, and numbers from 0 on", type, id);
+    return false;
+  }
+  *out = {static_cast<DeviceType>(type), static_cast<std::int32_t>(id)};
+  return true;
+}
+
+PyObject* device_object(State& s, Device d) noexcept {
+  if (d == cpu_device && s.cpu != nullptr) return Py_NewRef(s.cpu);
+  if (s.device_class == nullptr) s.device_class = package_function("anyarray.device", "Device");
+  if (s.device_class == nullptr) return nullptr;
+  PyObject* o = PyObject_CallFunction(s.device_class, "ii", static_cast<int>(d.type), static_cast<int>(d.id));
+  if (d == cpu_device) s.cpu = Py_XNewRef(o);
+  return o;
+}
+
+}  // namespace anyarray
