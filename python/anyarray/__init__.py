@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takes any array, over any exchange protocol, from any library.
+
+>>> import anyarray as aa
+>>> a = aa.view(b"abc")
+>>> a.shape, str(a.dtype), a.readonly
+((3,), 'uint8', True)
+"""
+
+from ._core import Array, DType, Policy, explain, presets, protocols, quirks_table, view
+from ._version import __version__
+from .device import Device, DeviceType
+from .errors import Attempt, ExchangeError, NotAnArrayError
+from .explanation import Explanation
+
+__all__ = [
+    "Array",
+    "Attempt",
+    "DType",
+    "Device",
+    "DeviceType",
+    "ExchangeError",
+    "Explanation",
+    "NotAnArrayError",
+    "Policy",
+    "__version__",
+    "explain",
+    "presets",
+    "protocols",
+    "quirks_table",
+    "view",
+]

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pickle calls to make the immutable objects of the package again."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from . import _core
+
+
+def dtype(what: _core.DType | tuple[tuple[str, _core.DType, int], ...], size: Any) -> _core.DType:
+    """Make a sub-array (element type, shape) or a struct (fields, bytes) again."""
+    if isinstance(what, _core.DType):
+        return _core._subarray_dtype(what, size)
+    return _core._struct_dtype(what, size)
+
+
+def policy(
+    order: str | tuple[str, ...],
+    lookup: Literal["type_first", "instance"],
+    on_failure: Literal["continue", "raise"] | None,
+    device_first: bool,
+) -> _core.Policy:
+    """Make a Policy from a preset's name or an order of its own."""
+    return _core.Policy(order, lookup=lookup, on_failure=on_failure, device_first=device_first)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m anyarray.cli._worker LIBRARY`: runs one library's cases, a JSON object a line on standard output.
+
+A process of its own, because a library may abort in a probe. Every case is announced before it is run, so that
+the parent knows which one it was; `--skip N` starts again behind it. What libraries print goes to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from importlib import metadata
+from typing import Any, TextIO
+
+from .probe import first_line, run_case
+from .producers import Library, find
+
+
+def _version(library: Library) -> str:
+    if not library.distribution:
+        return sys.version.split()[0]
+    try:
+        return metadata.version(library.distribution)
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def run(library: Library, out: TextIO, skip: int = 0, timing: bool = True) -> None:
+    """Writes `start`, then `case` and `row` for each case, then `end`; or `unusable` if the library can't be used."""
+
+    def emit(event: str, **fields: Any) -> None:
+        out.write(json.dumps({"event": event, **fields}) + "\n")
+        out.flush()
+
+    try:
+        cases = list(library.cases())
+    except Exception as error:
+        emit("unusable", version=_version(library), reason=first_line(error))
+        return
+    emit("start", version=_version(library), cases=len(cases))
+    for index, case in enumerate(cases[skip:], skip):
+        labels = {"kind": case.kind, "dtype": case.dtype, "layout": case.layout, "expect": case.expect}
+        emit("case", index=index, **labels)
+        emit("row", index=index, row=run_case(library.name, case, timing).as_dict())
+    emit("end")
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m anyarray.cli._worker", description=__doc__)
+    parser.add_argument("library")
+    parser.add_argument("--skip", type=int, default=0)
+    parser.add_argument("--no-timing", action="store_true")
+    args = parser.parse_args(argv)
+    # Libraries may print, from C too: descriptor 1 becomes standard error, the rows go to a copy of the old one.
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    run(find(args.library), out, args.skip, not args.no_timing)
+    out.flush()
+    os._exit(0)  # a library that crashes when the interpreter ends isn't what is looked at here
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""apache-tvm-ffi: tensors made from NumPy memory by DLPack."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ..cases import LAYOUTS, SHAPE, Case, Cases, Sample, booleans, complexes, floats, integers, load
+from ._mirror import witness
+
+ffi = load("tvm_ffi")
+np = load("numpy")
+
+_INTEGERS = {f"{sign}int{bits}": (bits, not sign) for bits in (8, 16, 32, 64) for sign in ("", "u")}
+
+
+def _data(name: str) -> Any:
+    if name in _INTEGERS:
+        return np.array(integers(*_INTEGERS[name]), name)
+    return np.array(booleans() if name == "bool" else complexes() if name[0] == "c" else floats(), name)
+
+
+def _sample(name: str, layout: str) -> Sample:
+    x = LAYOUTS[layout](_data(name).reshape(SHAPE).copy())
+    return witness(x, ffi.from_dlpack(x), readonly=False)
+
+
+def cases() -> Cases:
+    for name in ("bool", *_INTEGERS, "float16", "float32", "float64", "complex64", "complex128"):
+        for layout in ("C", "transposed", "sliced", "0-d", "size 0", "1 element"):
+            if layout in ("transposed", "sliced") and name not in ("int32", "float32"):
+                continue  # the layout's path is the same for every dtype
+            yield Case("Tensor", name, layout, partial(_sample, name, layout))

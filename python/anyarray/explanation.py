@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The account that `anyarray.explain` gives."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from typing import TYPE_CHECKING, Any
+
+from .errors import Attempt, ExchangeError, type_name
+
+if TYPE_CHECKING:
+    from ._core import DType
+    from .device import Device
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """What `view` does with an object, protocol by protocol. Holds no memory.
+
+    Attributes
+    ----------
+    object_type : str
+        Full name of the object's type.
+    policy : str
+        The policy, as its repr.
+    request : str
+        The conditions in words; "" for none.
+    status : str
+        How the search ended: "ok", "not offered", "mismatch", ...
+    protocol : str or None
+        The row that served.
+    shape, dtype, device, readonly : tuple of int, DType, Device, bool
+        What was found; None on failure.
+    facts : str
+        The same in words; "" on failure.
+    error : str
+        The text of the error that `view` raises; "" where it raises none.
+    attempts : tuple of Attempt
+        Every row of the policy, with times in nanoseconds.
+    """
+
+    object_type: str
+    policy: str
+    request: str
+    status: str
+    protocol: str | None
+    shape: tuple[int, ...] | None
+    dtype: DType | None
+    device: Device | None
+    readonly: bool | None
+    facts: str
+    error: str
+    attempts: tuple[Attempt, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether `view` succeeds."""
+        return self.protocol is not None
+
+    def __repr__(self) -> str:
+        served = f"served by {self.protocol}" if self.ok else self.status
+        return f"<Explanation of {self.object_type}: {served}>"
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        out = io.StringIO()
+        console = Console(file=out, width=120, color_system=None, force_terminal=False)
+        console.print(self)
+        return out.getvalue().rstrip("\n")
+
+    def __rich__(self) -> Any:
+        """Give the table for rich's console."""
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title_justify="left")
+        for name in ("protocol", "attribute", "status", "ns", "reason"):
+            table.add_column(name, justify="right" if name == "ns" else "left", overflow="fold")
+        for a in self.attempts:
+            ns = str(a.ns) if a.ns else ""
+            table.add_row(*(Text(t) for t in (a.protocol, a.attribute, a.status, ns, a.reason)))
+        asked = f", asked for {self.request}" if self.request else ""
+        head = Text(f"view of {self.object_type}{asked}")
+        tail = Text(f"served by {self.protocol}: {self.facts}" if self.ok else self.error)
+        return Group(head, table, tail)
+
+
+def make_explanation(
+    obj: object,
+    policy: str,
+    request: str,
+    status: str,
+    facts: tuple[Any, ...] | None,
+    error: ExchangeError | None,
+    rows: tuple[tuple[Any, ...], ...],
+) -> Explanation:
+    """Make the account; called by the extension with what the engine noted."""
+    protocol, shape, dtype, device, readonly, words = None, None, None, None, None, ""
+    if facts is not None:
+        protocol, shape, dtype, device, readonly = facts
+        words = f"shape {shape}, {dtype}, on {device}, {'read-only' if readonly else 'writable'}"
+    return Explanation(
+        object_type=type_name(obj),
+        policy=policy,
+        request=request,
+        status=status,
+        protocol=protocol,
+        shape=shape,
+        dtype=dtype,
+        device=device,
+        readonly=readonly,
+        facts=words,
+        error="" if error is None else str(error),
+        attempts=tuple(Attempt(*row) for row in rows),
+    )
