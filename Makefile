@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+# Everything that a person or CI does here is one target. Needs g++ (or clang++), make and Python >= 3.10; cmake,
+# ninja and all Python packages come from the package index into .venv.
+#   make demo PYTHON=python3.12        another interpreter (used when .venv is first made)
+#   make test-python K=dlpack          only the Python tests whose name matches
+PYTHON ?= python3
+VENV ?= .venv
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+K ?=
+
+ROOT := $(CURDIR)
+BIN := $(VENV)/bin
+RUN := PATH="$(abspath $(BIN)):$$PATH"
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PYTEST := $(BIN)/python -m pytest $(if $(K),-k "$(K)")
+SOURCES := $(shell find src include python cmake -type f -not -name '*.pyc' -not -name '*_test.cpp') \
+           CMakeLists.txt pyproject.toml README.md LICENSE
+# `pip install .` without build isolation keeps its build folder: a second build takes seconds.
+INSTALL = $(PIP) install --no-build-isolation --config-settings=build-dir=build/$(notdir $(VENV))
+
+# Import names whose absence makes a test fail instead of skip.
+SMALL := numpy,ml_dtypes,pyarrow,tvm_ffi,nanoarrow,PIL,array_api_strict
+LARGE := $(SMALL),torch,jax,pandas,polars,mpi4py,nanobind,pybind11,cuda,dlpack
+
+export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
+export CTEST_PARALLEL_LEVEL = $(JOBS)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all test-cpp test-python downstream lint format asan bench bench-build bench-smoke pythons clean distclean
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 14
+
+# --- environments -----------------------------------------------------------------------------------------------
+
+$(VENV)/.tools:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "anyarray needs Python 3.10 or newer: make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install 'scikit-build-core>=1.0' 'cmake>=3.21' ninja
+	@touch $@
+
+# One stamp a set of extras: installs anyarray as a user gets it, and what the extras name.
+$(VENV)/.with-%: $(VENV)/.tools $(SOURCES)
+	@echo "installing anyarray[$*] into $(VENV)"
+	$(RUN) $(INSTALL) '.[$*]'
+	@touch $@
+
+# --- the main job -----------------------------------------------------------------------------------------------
+
+demo: $(VENV)/.with-demo  ## take the arrays of the installed libraries, check them, print the matrix
+	$(BIN)/anyarray matrix
+
+# --- tests ------------------------------------------------------------------------------------------------------
+
+test: test-cpp  ## build and pass all tests, with the small libraries
+	$(MAKE) test-python
+
+test-all: test-cpp  ## the same with every library that anyarray is tested with
+	$(MAKE) $(VENV)/.with-test,peers
+	$(RUN) ANYARRAY_REQUIRE=$(LARGE) $(PYTEST) tests
+
+test-cpp: $(VENV)/.with-test  ## the C++ tests, our definitions of foreign structs held to the installed headers
+	$(RUN) cmake --preset release -DANYARRAY_FOREIGN_HEADERS=ON -DPython_EXECUTABLE=$(abspath $(BIN))/python
+	$(RUN) cmake --build --preset release
+	$(RUN) ctest --preset release
+
+test-python: $(VENV)/.with-test  ## the Python tests
+	$(RUN) ANYARRAY_REQUIRE=$(SMALL) $(PYTEST) tests
+
+downstream: $(VENV)/.with-test  ## projects that use the installed package, the README's examples
+	$(RUN) $(PYTEST) tests/downstream tests/test_readme.py
+
+# ASan and UBSan: the C++ tests with the leak check; then the Python tests on an extension built with both. The
+# interpreter and the libraries leak at exit, so leaks are counted by the tests themselves there.
+ASAN_PRELOAD = $(shell $(or $(CXX),c++) -print-file-name=libasan.so):$(shell $(or $(CXX),c++) -print-file-name=libstdc++.so.6)
+asan: $(VENV)/.with-test  ## C++ and Python tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(RUN) cmake --preset asan
+	$(RUN) cmake --build --preset asan
+	$(RUN) UBSAN_OPTIONS=print_stacktrace=1 ctest --preset asan
+	rm -rf build/asan-site
+	$(RUN) $(PIP) install --no-build-isolation --no-deps --target build/asan-site \
+	  --config-settings=build-dir=build/asan-python --config-settings=cmake.build-type=RelWithDebInfo \
+	  --config-settings=cmake.define.ANYARRAY_SANITIZE=ON .
+	$(RUN) PYTHONPATH=$(ROOT)/build/asan-site LD_PRELOAD=$(ASAN_PRELOAD) PYTHONMALLOC=malloc \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 ANYARRAY_SANITIZED=1 $(PYTEST) tests/python
+
+# The oldest and the newest Python, and the oldest with NumPy 1; an interpreter that isn't there is named.
+find_python = $(shell for p in python$(1) $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$(1).*/bin/python$(1); do \
+                "$$p" -c '' 2>/dev/null && { command -v "$$p"; break; }; done)
+PYTHON_OLDEST ?= $(call find_python,3.10)
+PYTHON_NEWEST ?= $(call find_python,3.13)
+pythons:  ## the Python tests on the oldest and newest Python, and with NumPy 1
+ifeq ($(PYTHON_OLDEST),)
+	@echo "NOT RUN: python3.10 is not on this machine: its tests, and those with NumPy 1, did not run"
+else
+	$(MAKE) test-python VENV=.venv-3.10 PYTHON=$(PYTHON_OLDEST)
+	$(MAKE) .venv-3.10-numpy1/.tools VENV=.venv-3.10-numpy1 PYTHON=$(PYTHON_OLDEST)
+	.venv-3.10-numpy1/bin/python -m pip --disable-pip-version-check --quiet install 'numpy<2' 'pytest>=8' 'hypothesis>=6'
+	PATH="$(ROOT)/.venv-3.10-numpy1/bin:$$PATH" .venv-3.10-numpy1/bin/python -m pip --disable-pip-version-check \
+	  --quiet install --no-build-isolation --config-settings=build-dir=build/.venv-3.10-numpy1 .
+	PATH="$(ROOT)/.venv-3.10-numpy1/bin:$$PATH" ANYARRAY_REQUIRE=numpy \
+	  .venv-3.10-numpy1/bin/python -m pytest tests/python/test_numpy_row.py tests/python/test_interface_rows.py
+endif
+ifeq ($(PYTHON_NEWEST),)
+	@echo "NOT RUN: python3.13 is not on this machine: its tests did not run"
+else
+	$(MAKE) test-python VENV=.venv-3.13 PYTHON=$(PYTHON_NEWEST)
+endif
+
+# --- benchmarks -------------------------------------------------------------------------------------------------
+
+bench-build: $(VENV)/.with-bench
+	$(RUN) cmake -S benchmarks -B build/bench -G Ninja -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(abspath $(BIN))/python
+	$(RUN) cmake --build build/bench
+
+bench: bench-build  ## what an import costs, beside its floor and its peers; fails where a target is missed
+	$(RUN) $(BIN)/python benchmarks/imports.py --modules build/bench/modules
+
+bench-smoke: bench-build  ## the benchmarks once, fast: that they run, not what they show
+	$(RUN) $(BIN)/python benchmarks/imports.py --modules build/bench/modules --smoke
+
+# --- style ------------------------------------------------------------------------------------------------------
+
+CXX_FILES = $(shell find $(wildcard include src tests benchmarks examples) -name '*.h' -o -name '*.cpp')
+PY_DIRS = $(wildcard python tests benchmarks examples)
+TIDY_FILES = $(shell find src tests/cpp -name '*.cpp')
+
+lint: $(VENV)/.with-lint  ## clang-format, clang-tidy, ruff, mypy --strict
+	$(BIN)/clang-format --dry-run -Werror $(CXX_FILES)
+	$(BIN)/ruff check $(PY_DIRS)
+	$(BIN)/ruff format --check $(PY_DIRS)
+	$(BIN)/mypy --python-executable $(BIN)/python
+	$(RUN) cmake --preset dev -DPython_EXECUTABLE=$(abspath $(BIN))/python
+	printf '%s\n' $(TIDY_FILES) | xargs -P $(JOBS) -n 4 $(BIN)/clang-tidy --quiet -p build/dev
+
+format: $(VENV)/.with-lint  ## rewrite all files in the project's format
+	$(BIN)/clang-format -i $(CXX_FILES)
+	$(BIN)/ruff check --fix-only $(PY_DIRS)
+	$(BIN)/ruff format $(PY_DIRS)
+
+clean:  ## remove what was built
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
+	rm -f .venv*/.with-*
+
+distclean: clean  ## remove the environments too
+	rm -rf .venv .venv-*
