@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policy: made from rows or presets, immutable, compared by what it does."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+import anyarray as aa
+
+from .conftest import needs
+
+
+def test_facts() -> None:
+    p = aa.Policy(["dlpack", "buffer"])
+    assert p.order == ("dlpack", "buffer")
+    assert (p.lookup, p.on_failure, p.device_first) == ("type_first", "continue", False)
+    q = aa.Policy(("buffer",), lookup="instance", on_failure="raise", device_first=True)
+    assert (q.order, q.lookup, q.on_failure, q.device_first) == (("buffer",), "instance", "raise", True)
+    assert eval(repr(q), {"Policy": aa.Policy}) == q
+
+
+def test_equality_and_hash() -> None:
+    a, b = aa.Policy(["dlpack", "buffer"]), aa.Policy(("dlpack", "buffer"))
+    assert a == b and hash(a) == hash(b) and len({a, b}) == 1
+    different = [
+        aa.Policy(["buffer", "dlpack"]),
+        aa.Policy(["dlpack"]),
+        aa.Policy(a, lookup="instance"),
+        aa.Policy(a, on_failure="raise"),
+        aa.Policy(a, device_first=True),
+    ]
+    assert all(a != d for d in different) and len({a, *different}) == 6 and a != "default"
+
+
+@pytest.mark.parametrize("name", list(aa.presets()))
+def test_presets(name: str) -> None:
+    p, text = aa.presets()[name]
+    assert text and p == aa.Policy(name) and p.order and set(p.order) <= {r[0] for r in aa.protocols()}
+    assert aa.explain(b"abc", policy=name).policy == repr(p)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(p, protocol)) == p
+    keeps_order = aa.Policy(name, on_failure="continue")
+    assert keeps_order.order == p.order and keeps_order.on_failure == "continue"
+
+
+def test_copy_and_pickle() -> None:
+    for p in (
+        aa.Policy(["dlpack"]),
+        aa.Policy(["dlpack", "buffer"], lookup="instance", on_failure="raise", device_first=True),
+    ):
+        assert copy.deepcopy(p) == copy.copy(p) == pickle.loads(pickle.dumps(p)) == p
+
+
+@pytest.mark.parametrize(
+    ("order", "keywords", "kind", "words"),
+    [
+        ([], {}, ValueError, "array_interface"),
+        (["dlpack", "nobody"], {}, ValueError, "array_interface"),
+        (["dlpack", "buffer", "dlpack"], {}, ValueError, "twice"),
+        ("nobody", {}, ValueError, "default"),
+        (1, {}, TypeError, "order"),
+        ([b"dlpack"], {}, TypeError, "names"),
+        (["dlpack"], {"lookup": "both"}, ValueError, "type_first"),
+        (["dlpack"], {"on_failure": "ignore"}, ValueError, "continue"),
+        (["dlpack"], {"on_failure": 1}, ValueError, "continue"),
+        (["dlpack"], {"device_first": 1}, TypeError, "device_first"),
+        (["dlpack"], {"other": 1}, TypeError, "other"),
+    ],
+)
+def test_wrong_values(order: Any, keywords: dict[str, Any], kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        aa.Policy(order, **keywords)
+
+
+def test_immutable() -> None:
+    p = aa.Policy(["dlpack"])
+    with pytest.raises(AttributeError):
+        p.order = ()  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        p.other = 1  # type: ignore[attr-defined]
+    with pytest.raises(TypeError):
+        type("Mine", (aa.Policy,), {})
+
+
+class Two:
+    """Two protocols that lead to different memory."""
+
+    def __init__(self, fails: bool = False) -> None:
+        np = needs("numpy")
+        self.first, self.second, self.fails = np.array([1.0]), np.array([2.0]), fails
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        if self.fails:
+            raise BufferError("no")
+        return self.first.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    @property
+    def __array_interface__(self) -> Any:
+        return self.second.__array_interface__
+
+
+def test_order_decides() -> None:
+    assert aa.view(Two(), policy=aa.Policy(["dlpack", "array_interface"])).item() == 1
+    assert aa.view(Two(), policy=aa.Policy(["array_interface", "dlpack"])).item() == 2
+    assert aa.view(Two(), policy=["array_interface"]).item() == 2
+
+
+def test_failure_decides() -> None:
+    order = ["dlpack", "array_interface"]
+    assert aa.view(Two(True), policy=aa.Policy(order)).item() == 2
+    with pytest.raises(aa.ExchangeError, match="no"):
+        aa.view(Two(True), policy=aa.Policy(order, on_failure="raise"))
+
+
+def test_lookup_decides() -> None:
+    np = needs("numpy")
+
+    class Type:
+        __array_interface__ = property(lambda self: self.two.__array_interface__)
+
+        def __init__(self) -> None:
+            self.one, self.two = np.array([1.0]), np.array([2.0])
+            self.__dlpack__ = self.one.__dlpack__
+
+    order = ["dlpack", "array_interface"]
+    assert aa.view(Type(), policy=aa.Policy(order)).item() == 2
+    assert aa.view(Type(), policy=aa.Policy(order, lookup="instance")).item() == 1
+
+
+def test_protocols_are_the_registry() -> None:
+    rows = aa.protocols()
+    assert len({r[0] for r in rows}) == len(rows)
+    by_name = {r[0]: r for r in rows}
+    assert by_name["dlpack"][1] == "__dlpack__" and by_name["array_interface"][2] is True
+    assert by_name["buffer"][1] == "" and by_name["buffer"][3] is True and all(r[4] for r in rows)

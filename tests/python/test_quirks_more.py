@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the quirks table beside those of torch, JAX, TensorFlow and NumPy: on the library where it is installed,
+and on classes that have its names and its faults."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import pickle
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import anyarray as aa
+
+from .conftest import needs
+from .test_quirks import quirk, refusal, statuses
+
+Effigy = Callable[..., type]
+
+
+@pytest.fixture
+def effigy(monkeypatch: pytest.MonkeyPatch) -> Effigy:
+    """Makes a class that says that it is `name` of `library`, which seems to be loaded in that version."""
+
+    def make(library: str, name: str, body: dict[str, Any], version: object = None) -> type:
+        module = ModuleType(library)
+        if version is not None:
+            module.__version__ = version  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, library, module)
+        return type(name, (), {**body, "__module__": library, "__qualname__": name})
+
+    return make
+
+
+# ------------------------------------------------------------------ tvm-ffi
+
+
+def tvm_tensor() -> Any:
+    np = needs("numpy")
+    return needs("tvm_ffi").from_dlpack(np.arange(6.0, dtype="f4").reshape(2, 3))
+
+
+@quirk("tvm_ffi_export")
+def test_tvm_ffi_export_gives_what_the_public_way_gives() -> None:
+    class Public:
+        def __init__(self, tensor: Any) -> None:
+            self.tensor = tensor
+
+        def __dlpack__(self, **kwargs: Any) -> Any:
+            return self.tensor.__dlpack__(**kwargs)
+
+    x = tvm_tensor()
+    direct, public = aa.view(x, policy=["dlpack"]), aa.view(Public(x))
+    for v in (direct, public):
+        assert (v.tolist(), v.shape, str(v.dtype), v.readonly, v.copied, v.device, v.ptr) == (
+            [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], (2, 3), "float32", False, False, "cpu", direct.ptr,
+        )  # fmt: skip
+
+
+@quirk("tvm_ffi_export")
+def test_tvm_ffi_subclass_with_its_own_dlpack_is_asked_through_it() -> None:
+    ffi = needs("tvm_ffi")
+    x = tvm_tensor()
+    called: list[int] = []
+    own = ffi.Tensor._to_dlpack_versioned
+
+    class Counting(ffi.Tensor):  # type: ignore[misc, name-defined]
+        def __dlpack__(self, **kwargs: Any) -> Any:
+            called.append(1)
+            return own(x)
+
+    child = Counting.__new__(Counting)
+    assert aa.view(child, policy=["dlpack"]).tolist() == aa.view(x).tolist()
+    assert called == [1]
+
+
+@quirk("tvm_ffi_export")
+def test_tvm_ffi_export_that_fails_leaves_the_public_way(effigy: Effigy) -> None:
+    np = needs("numpy")
+    data = np.arange(3.0)
+    seen: list[str] = []
+
+    def make(private: Callable[..., Any]) -> Any:
+        def public(self: Any, **kwargs: Any) -> Any:
+            seen.append("public")
+            return data.__dlpack__(**kwargs)
+
+        return effigy("tvm_ffi", "Tensor", {"_to_dlpack_versioned": private, "__dlpack__": public}, "0.1.15")()
+
+    def raises(self: Any) -> Any:
+        seen.append("private")
+        raise RuntimeError("not this one")
+
+    def interrupts(self: Any) -> Any:
+        raise KeyboardInterrupt
+
+    assert aa.view(make(raises)).tolist() == [0.0, 1.0, 2.0]
+    assert seen == ["private", "public"]
+    with pytest.raises(KeyboardInterrupt):
+        aa.view(make(interrupts))
+    assert seen == ["private", "public"]
+    assert aa.view(make(lambda self: data.__dlpack__(max_version=(1, 0)))).ptr == data.ctypes.data
+    assert seen == ["private", "public"]
+
+
+@quirk("tvm_ffi_export")
+@pytest.mark.parametrize("version", ["0.0.9", "0.2", "0.2.0rc1", "1.0", None, 3])
+def test_tvm_ffi_export_of_other_versions_is_left_alone(effigy: Effigy, version: object) -> None:
+    np = needs("numpy")
+    body = {
+        "_to_dlpack_versioned": lambda self: pytest.fail("private"),
+        "__dlpack__": lambda self, **kwargs: np.ones(2).__dlpack__(**kwargs),
+    }
+    assert aa.view(effigy("tvm_ffi", "Tensor", body, version)()).tolist() == [1.0, 1.0]
+
+
+@quirk("tvm_ffi_export")
+def test_tvm_ffi_export_keeps_counts() -> None:
+    x = tvm_tensor()
+    aa.view(x, policy=["dlpack"])
+    before = sys.getrefcount(x)
+    for _ in range(100):
+        aa.view(x, policy=["dlpack"]).release()
+    held = [aa.view(x, policy=["dlpack"]) for _ in range(5)]
+    del held
+    gc.collect()
+    assert sys.getrefcount(x) == before
+
+
+# ------------------------------------------------------------------ pyarrow
+
+
+@quirk("pyarrow_immutable", "pyarrow_tensor")
+@pytest.mark.parametrize("policy", [None, ["dlpack"], ["array_method"]])
+def test_pyarrow_immutable_memory_is_readonly_by_every_route(policy: Any) -> None:
+    pa, np = needs("pyarrow"), needs("numpy")
+    frozen = np.arange(6.0).reshape(2, 3)
+    frozen.flags.writeable = False
+    for x in (pa.array([1.0, 2.0]), pa.array([1, 2, 3])[1:], pa.Tensor.from_numpy(frozen)):
+        try:
+            v = aa.view(x, policy=policy)
+        except aa.ExchangeError:
+            assert policy is not None and isinstance(x, pa.Tensor)
+            continue
+        assert v.readonly is True
+        del v
+        refusal(x, policy=policy, writable=True)
+    assert aa.view(pa.Tensor.from_numpy(np.ones(2))).readonly is False
+
+
+@quirk("pyarrow_immutable", "pyarrow_tensor")
+@pytest.mark.parametrize(("version", "old"), [("14.0.0", True), ("25.0.1", True), ("26.0.0", False), ("26.0.1", False)])
+def test_pyarrow_versions_whose_capsules_cant_say_it(effigy: Effigy, version: str, old: bool) -> None:
+    np = needs("numpy")
+    data = np.arange(3.0)
+    body = {"__dlpack__": lambda self: data.__dlpack__(), "__array__": lambda self, **kw: data}
+    array = effigy("pyarrow", "Array", body, version)()
+    assert aa.view(array, policy=["dlpack"]).readonly is old
+    tensor = effigy("pyarrow", "Tensor", body, version)()
+    if old:
+        refusal(tensor, policy=["dlpack"])
+    else:
+        assert aa.view(tensor, policy=["dlpack"]).readonly is False
+
+
+# ------------------------------------------------------------------ PaddlePaddle
+
+
+def paddle_effigy(effigy: Effigy, *, dense: object = True, stops: object = True) -> Any:
+    """A tensor with Paddle's flags; its export mustn't be asked where Paddle's own would crash."""
+    np = needs("numpy")
+    data = np.arange(3.0)
+
+    def answer(value: object) -> object:
+        if isinstance(value, BaseException):
+            raise value
+        return value
+
+    def export(self: Any, **kwargs: Any) -> Any:
+        assert dense is True
+        return data.__dlpack__(**kwargs)
+
+    body = {
+        "is_dense": lambda self: answer(dense),
+        "stop_gradient": property(lambda self: answer(stops)),
+        "__dlpack__": export,
+        "__array__": lambda self, *args, **kwargs: data.astype("u2"),
+    }
+    return effigy("paddle", "Tensor", body)()
+
+
+@quirk("paddle_tensor")
+@pytest.mark.parametrize("policy", [None, ["dlpack"], ["array_method", "dlpack"]])
+def test_paddle_flags_are_asked_before_anything_else(effigy: Effigy, policy: Any) -> None:
+    assert aa.view(paddle_effigy(effigy), policy=policy).tolist() == [0.0, 1.0, 2.0]
+    x = paddle_effigy(effigy, stops=False)
+    refusal(x, "stop_gradient=False", "x.detach()", 'allow=("grad",)', policy=policy)
+    refusal(x, policy=policy, allow=("mask", "conj", "neg"))
+    assert aa.view(x, policy=policy, allow=("grad",)).tolist() == [0.0, 1.0, 2.0]
+    for waived in ((), ("grad",)):
+        refusal(paddle_effigy(effigy, dense=False), "isn't dense", "x.to_dense()", policy=policy, allow=waived)
+
+
+@quirk("paddle_tensor")
+def test_paddle_flags_that_raise(effigy: Effigy) -> None:
+    refusal(paddle_effigy(effigy, dense=OSError("not now")), "OSError", "not now")
+    refusal(paddle_effigy(effigy, stops=OSError("not now")), "OSError", "not now")
+    with pytest.raises(KeyboardInterrupt):
+        aa.view(paddle_effigy(effigy, stops=KeyboardInterrupt()))
+
+
+@quirk("paddle_array")
+def test_paddle_array_method_isnt_taken(effigy: Effigy) -> None:
+    refusal(paddle_effigy(effigy), policy=["array_method"])
+    own = type("Own", (type(paddle_effigy(effigy)),), {"__array__": lambda self, **kw: needs("numpy").ones(2)})
+    assert aa.view(own(), policy=["array_method"]).tolist() == [1.0, 1.0]
+
+
+PADDLE = {
+    "leaf": lambda paddle: paddle.to_tensor([1.0, 2.0], stop_gradient=False),
+    "result": lambda paddle: paddle.to_tensor([1.0, 2.0], stop_gradient=False) * 2,
+    "integers": lambda paddle: paddle.to_tensor([1, 2], stop_gradient=False),
+    "parameter": lambda paddle: paddle.nn.Linear(2, 2).weight,
+    "coo": lambda paddle: paddle.sparse.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], [2, 2]),
+    "csr": lambda paddle: paddle.sparse.sparse_csr_tensor([0, 1, 2], [1, 0], [1.0, 2.0], [2, 2]),
+}
+
+
+@quirk("paddle_tensor", "paddle_array")
+@pytest.mark.parametrize("policy", [None, ["dlpack_exchange"], ["dlpack"], ["array_method"]])
+@pytest.mark.parametrize("how", PADDLE)
+def test_paddle_tensors_that_mean_more_than_their_memory(how: str, policy: Any) -> None:
+    paddle = needs("paddle")
+    x = PADDLE[how](paddle)
+    error = refusal(x, policy=policy)
+    assert not error.attempts
+    if how not in ("coo", "csr"):
+        assert "x.detach()" in str(error)
+        assert aa.view(x, allow=("grad",)).ptr == x.data_ptr()
+        assert aa.view(x.detach()).ptr == x.data_ptr()
+
+
+@quirk("paddle_tensor", "paddle_array")
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "bool", "complex64", "int8"])
+def test_paddle_types_are_kept_by_every_route(dtype: str) -> None:
+    x = needs("paddle").to_tensor([1.0, 2.0]).astype(dtype)
+    for policy in (None, ["dlpack_exchange"], ["dlpack"]):
+        v = aa.view(x, policy=policy)
+        assert (str(v.dtype), v.ptr, v.copied) == (dtype, x.data_ptr(), False)
+        assert [complex(i) for i in v.tolist()] == [1, 1 if dtype == "bool" else 2]
+    refusal(x, policy=["array_method"])
+
+
+# ------------------------------------------------------------------ Warp, ONNX Runtime
+
+
+@quirk("warp_bfloat16")
+@pytest.mark.parametrize("how", ["scalar", "vector"])
+def test_warp_bfloat16_isnt_taken_for_integers(effigy: Effigy, how: str) -> None:
+    np = needs("numpy")
+    data = np.array([0x3F80, 0x4000], "u2")
+
+    def make(element: object) -> Any:
+        body = {"dtype": element, "__array_interface__": property(lambda self: data.__array_interface__)}
+        return effigy("warp", "array", body)()
+
+    bfloat16, uint16 = type("bfloat16", (), {}), type("uint16", (), {})
+    if how == "vector":
+        bfloat16 = type("vec", (), {"_wp_scalar_type_": bfloat16})
+        uint16 = type("vec", (), {"_wp_scalar_type_": uint16})
+    error = refusal(make(bfloat16), "uint16 for bfloat16")
+    assert statuses(error) == {"array_interface": "unsupported"}
+    for other in (uint16, None, 3):
+        assert aa.view(make(other)).tolist() == data.tolist()
+
+
+@quirk("warp_bfloat16")
+def test_warp_bfloat16_is_had_over_dlpack() -> None:
+    wp = needs("warp")
+    wp.config.quiet = True
+    x = wp.array([1.0, 2.0], dtype=wp.bfloat16, device="cpu")
+    assert str(aa.view(x).dtype) == "bfloat16"
+    assert str(aa.view(x, policy=["array_interface", "dlpack"]).dtype) == "bfloat16"
+    refusal(x, policy=["array_interface"])
+
+
+@quirk("onnxruntime_array")
+def test_onnxruntime_array_method_isnt_taken(effigy: Effigy) -> None:
+    np = needs("numpy")
+    body = {"__array__": lambda self, **kw: np.ones(2, "u1"), "__dlpack__": lambda self: np.ones(2).__dlpack__()}
+    x = effigy("onnxruntime", "OrtValue", body)()
+    assert aa.view(x).protocol == "dlpack"
+    refusal(x, policy=["array_method"])
+
+
+# ------------------------------------------------------------------ NumPy's bytes
+
+
+@quirk("numpy_bytes")
+def test_numpy_bytes_keep_their_type() -> None:
+    np = needs("numpy")
+    for policy in (None, ["array_struct"], ["array_interface"]):
+        v = aa.view(np.bytes_(b"abc"), policy=policy)
+        assert (str(v.dtype), v.shape, v.tolist(), v.readonly) == ("S3", (), b"abc", True)
+    refusal(np.bytes_(b"abc"), policy=["buffer"])
+    assert aa.view(b"abc").tolist() == [97, 98, 99]
+
+
+# ------------------------------------------------------------------ ctypes behind another exporter
+
+
+class Padded(ctypes.Structure):
+    _fields_ = [("flag", ctypes.c_uint8), ("value", ctypes.c_double)]
+
+
+class Packed(ctypes.Structure):
+    _pack_ = 1
+    _layout_ = "ms"
+    _fields_ = [("flag", ctypes.c_uint8), ("value", ctypes.c_double)]
+
+
+class Derived(Padded):
+    _fields_ = [("last", ctypes.c_int16)]
+
+
+class Grid(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char), ("grid", (ctypes.c_int32 * 3) * 2)]
+
+
+class Foreign(ctypes.BigEndianStructure):
+    _fields_ = [("x", ctypes.c_int32), ("y", ctypes.c_uint16)]
+
+
+class Overlaid(ctypes.Union):
+    _fields_ = [("i", ctypes.c_int32), ("f", ctypes.c_float)]
+
+
+class OneByte(ctypes.Structure):
+    _fields_ = [("flag", ctypes.c_uint8)]
+
+
+class SmallUnion(ctypes.Union):
+    _fields_ = [("a", ctypes.c_uint8), ("b", ctypes.c_int8)]
+
+
+class Bits(ctypes.Structure):
+    _fields_ = [("low", ctypes.c_uint32, 4), ("high", ctypes.c_uint32, 28)]
+
+
+class Pointing(ctypes.Structure):
+    _fields_ = [("where", ctypes.c_void_p), ("n", ctypes.c_int32)]
+
+
+WRAPPERS = {"memoryview": memoryview, "PickleBuffer": pickle.PickleBuffer}
+
+
+@quirk("ctypes_memoryview", "ctypes_pickle")
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize("kind", [Padded, Packed, Derived, Grid, Foreign, Overlaid, OneByte, SmallUnion])
+def test_ctypes_class_says_the_type_behind_another_exporter(kind: Any, wrapper: str) -> None:
+    for x in (kind(), (kind * 3)(), (kind * 2 * 2)()):
+        ctypes.memset(ctypes.addressof(x), 1, ctypes.sizeof(x))
+        want = aa.view(x)
+        got = aa.view(WRAPPERS[wrapper](x))
+        assert (got.dtype, got.shape, got.strides, got.ptr) == (want.dtype, want.shape, want.strides, want.ptr)
+        assert got.itemsize == ctypes.sizeof(kind)
+        assert got.tolist() == want.tolist()
+
+
+@quirk("ctypes_memoryview", "ctypes_pickle")
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize(("kind", "word"), [(Bits, "bit field"), (Pointing, "c_void_p")])
+def test_ctypes_fields_that_are_no_values(kind: Any, word: str, wrapper: str) -> None:
+    for x in (kind(), (kind * 3)()):
+        for policy in (None, ["buffer"], ["builtin", "buffer"]):
+            refusal(WRAPPERS[wrapper](x), word, policy=policy)
+
+
+@quirk("ctypes_memoryview")
+def test_memoryview_of_ctypes_that_was_changed() -> None:
+    x = (Padded * 4)()
+    for i, item in enumerate(x):
+        item.flag, item.value = i, i / 2
+    m = memoryview(x)
+    v = aa.view(m[1::2])
+    assert (v.ptr, v.strides) == (ctypes.addressof(x) + 16, (32,))
+    assert [tuple(row) for row in v.tolist()] == [(1, 0.5), (3, 1.5)]
+    with pytest.raises(BufferError):
+        v.owner.release()
+    v.release()
+    plain = m.cast("B")
+    assert aa.view(plain).dtype == "uint8" and aa.view(plain).shape == (64,)
+    assert aa.view(memoryview(m)).dtype == aa.view(x).dtype
+    assert aa.view(m.toreadonly()).readonly is True
+    m.release()
+    refusal(m, "released")
+
+
+@quirk("ctypes_memoryview")
+def test_memoryviews_of_others_are_read_as_they_say() -> None:
+    np = needs("numpy")
+    record = np.zeros(2, [("a", "i4"), ("b", "f8")])
+    assert aa.view(memoryview(record)).dtype == aa.view(record).dtype
+    assert aa.view(memoryview(b"abc")).tolist() == [97, 98, 99]
+
+    class Own(bytearray):
+        pass
+
+    assert aa.view(memoryview(Own(b"abc"))).tolist() == [97, 98, 99]
+    assert aa.view(pickle.PickleBuffer(record)).dtype == aa.view(record).dtype
+    assert aa.view(pickle.PickleBuffer(b"abc")).tolist() == [97, 98, 99]
