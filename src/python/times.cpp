@@ -56,6 +56,12 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
+/// a - floor_div(a, b) * b for positive b, without that product, which can overflow.
+std::int64_t floor_rest(std::int64_t a, std::int64_t b) noexcept {
+  const std::int64_t rest = a % b;
+  return rest < 0 ? rest + b : rest;
+}
+
 PyObject* ticks_object(std::int64_t ticks) noexcept { return PyLong_FromLongLong(ticks); }
 
 /// A class of the standard datetime module. New reference.
@@ -96,10 +102,10 @@ PyObject* datetime_to_object(DType d, std::int64_t ticks) noexcept {
   }
   const std::int64_t units_a_day = microseconds_a_day / scale;
   const std::int64_t days = floor_div(value, units_a_day);
-  if (days < -far || days > far) return ticks_object(ticks);  // before the product, which could overflow
-  const std::int64_t micros = (value - days * units_a_day) * scale;
+  const std::int64_t micros = floor_rest(value, units_a_day) * scale;
   std::int64_t year = 0;
   int month = 0, day = 0;
+  if (days < -far || days > far) return ticks_object(ticks);
   civil_from_days(days, &year, &month, &day);
   if (year < 1 || year > 9999) return ticks_object(ticks);
   const auto seconds = static_cast<int>(micros / 1'000'000);
@@ -120,8 +126,7 @@ PyObject* timedelta_to_object(DType d, std::int64_t ticks) noexcept {
   } else {
     const std::int64_t units_a_day = microseconds_a_day / scale;
     days = floor_div(value, units_a_day);
-    if (days < -far || days > far) return ticks_object(ticks);  // before the product, which could overflow
-    rest = (value - days * units_a_day) * scale;
+    rest = floor_rest(value, units_a_day) * scale;
   }
   if (days < -far || days > far) return ticks_object(ticks);
   return call_datetime("timedelta",
