@@ -88,7 +88,7 @@ PyObject* datetime_to_object(DType d, std::int64_t ticks) noexcept {
   std::int64_t value = 0;
   if (__builtin_mul_overflow(ticks, std::int64_t{d.count}, &value)) return ticks_object(ticks);
   if (unit == TimeUnit::Y || unit == TimeUnit::M) {
-    const std::int64_t months = unit == TimeUnit::Y ? 0 : value - floor_div(value, 12) * 12;
+    const std::int64_t months = unit == TimeUnit::Y ? 0 : floor_rest(value, 12);
     const std::int64_t years = unit == TimeUnit::Y ? value : floor_div(value, 12);
     if (years < 1 - 1970 || years > 9999 - 1970) return ticks_object(ticks);
     return date_object(days_from_civil(1970 + years, static_cast<int>(months) + 1, 1), ticks);
