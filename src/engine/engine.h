@@ -37,8 +37,7 @@ class Trace {
   Attempt& at(int i) noexcept { return reinterpret_cast<Attempt*>(storage_)[i]; }
   /// Whether rows that aren't offered or weren't tried are listed too, with times.
   bool full() const noexcept { return full_; }
-  /// What ended the search when no single row did (a guard before the first try).
-  Status outcome = Status::ok;
+  /// Why a guard ended the search before the first try.
   Failure refusal;
 
  private:

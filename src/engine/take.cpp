@@ -160,11 +160,11 @@ Status take_planned(Context& cx, PyObject* obj, const Policy& policy, const Requ
   Route* route = find_route(cx, Py_TYPE(obj), policy, &local);
   out.release_fn = nullptr;
   begin(out);
-  if (route == nullptr) return trace.outcome = Status::interrupted;
+  if (route == nullptr) return Status::interrupted;
   ++route->pins;
   const Status s = run(cx, obj, *route, policy, request, out, trace, tried);
   --route->pins;
-  return trace.outcome = s;
+  return s;
 }
 
 // Out of line, so that the quick way needs no room for a trace.

@@ -165,7 +165,6 @@ bool names_init(Names& n) noexcept {
   n.max_version = intern("max_version");
   n.stream = intern("stream");
   n.copy = intern("copy");
-  n.dl_device = intern("dl_device");
   n.shape = intern("shape");
   n.typestr = intern("typestr");
   n.data = intern("data");
@@ -200,9 +199,8 @@ void each_reference(State& s, F&& f) noexcept {
 
 void names_clear(Names& n) noexcept {
   for (PyObject*& name : n.row_attribute) Py_CLEAR(name);
-  for (PyObject** p :
-       {&n.dlpack_device, &n.max_version, &n.stream, &n.copy, &n.dl_device, &n.shape, &n.typestr, &n.data, &n.strides,
-        &n.descr, &n.offset, &n.mask, &n.version, &n.kw_max_version, &n.kw_copy, &n.our_version}) {
+  for (PyObject** p : {&n.dlpack_device, &n.max_version, &n.stream, &n.copy, &n.shape, &n.typestr, &n.data, &n.strides,
+                       &n.descr, &n.offset, &n.mask, &n.version, &n.kw_max_version, &n.kw_copy, &n.our_version}) {
     Py_CLEAR(*p);
   }
 }
@@ -250,7 +248,6 @@ int module_exec(PyObject* module) {
   }
   m->state = s;
   s->cx.python = s;
-  s->cx.module = module;
   s->interpreter = PyInterpreterState_Get();
   s->main_interpreter = s->interpreter == PyInterpreterState_Main();
   if (!names_init(s->cx.names) || !dtype_type_init(*s, module) || !policy_type_init(*s, module) ||

@@ -56,7 +56,7 @@ struct Route {
 /// Interned strings and constants used on the way.
 struct Names {
   PyObject* row_attribute[protocol_count];  ///< null where the row has none
-  PyObject *dlpack_device, *max_version, *stream, *copy, *dl_device;
+  PyObject *dlpack_device, *max_version, *stream, *copy;
   PyObject *shape, *typestr, *data, *strides, *descr, *offset, *mask, *version;
   PyObject* kw_max_version;  ///< ("max_version",)
   PyObject* kw_copy;         ///< ("copy",)
@@ -69,7 +69,6 @@ struct Context {
   std::int64_t live = 0;  ///< borrows that are held now
   // Types known by address; null until their library is seen.
   PyTypeObject* ndarray = nullptr;
-  PyTypeObject* memmap = nullptr;
   PyTypeObject* masked_array = nullptr;
   bool numpy2 = false;          ///< layout of NumPy's dtype struct
   bool knows_capsules = false;  ///< a capsule's struct is the one in src/support/capsule.h
@@ -81,7 +80,6 @@ struct Context {
   void* numpy_dtypes = nullptr;  ///< src/protocols/numpy: dtypes known by the address of their descr
   void* quirks = nullptr;        ///< src/quirks: objects of libraries, looked up at run time
   void* python = nullptr;        ///< src/python: types and functions of the module
-  PyObject* module = nullptr;    ///< borrowed
 };
 
 /// Fills what every adapter fills alike: the owner (a new strong reference), the context, the release function.

@@ -252,7 +252,6 @@ bool numpy_seen(Context& cx) noexcept {
     Py_INCREF(reinterpret_cast<PyObject*>(ndarray));
     cx.ndarray = ndarray;
   }
-  if (cx.memmap == nullptr) cx.memmap = type_in("numpy", "memmap", cx.ndarray);
   if (cx.masked_array == nullptr) cx.masked_array = type_in("numpy.ma", "MaskedArray", cx.ndarray);
   return true;
 }
@@ -264,7 +263,6 @@ void numpy_clear(Context& cx) noexcept {
     std::free(slots);
   }
   forget(cx.ndarray);
-  forget(cx.memmap);
   forget(cx.masked_array);
 }
 

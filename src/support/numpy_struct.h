@@ -150,7 +150,7 @@ Status learn_dtype(Context& cx, const Array* array, DType* out, Failure& why) no
 
 }  // namespace numpy
 
-/// Fills cx.ndarray (and memmap, masked_array) once NumPy is loaded; imports nothing. True when ndarrays can be
+/// Fills cx.ndarray (and masked_array) once NumPy is loaded; imports nothing. True when ndarrays can be
 /// read. Called on a route miss and after __array__. Never leaves an exception set.
 bool numpy_seen(Context& cx) noexcept;
 
