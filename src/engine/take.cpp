@@ -125,7 +125,7 @@ void record(Trace& trace, Protocol row, Status s, Failure& why, std::int64_t ns)
   a.why.exception = std::exchange(why.exception, nullptr);
 }
 
-/// `tried`: a row that was tried and recorded already (its bit), or 0.
+/// `tried`: rows that were asked already; what they came to, where they were offered, is in the trace.
 Status run(Context& cx, PyObject* obj, const Route& route, const Policy& policy, const Request& request, Borrow& out,
            Trace& trace, ProtocolMask tried) noexcept {
   if (route.guard_before != nullptr) {
@@ -175,15 +175,15 @@ __attribute__((noinline)) Status take_all(Context& cx, PyObject* obj, Borrow& ou
   return s;
 }
 
-/// What follows a quick try that failed.
-__attribute__((noinline)) Status take_the_rest(Context& cx, PyObject* obj, Borrow& out, Protocol row, Status first,
-                                               Failure& why, bool raise) noexcept {
+/// What follows a quick try of `row` that failed. `tried`: the rows that were asked until then, which aren't again.
+__attribute__((noinline)) Status take_the_rest(Context& cx, PyObject* obj, Borrow& out, Protocol row,
+                                               ProtocolMask tried, Status first, Failure& why, bool raise) noexcept {
   Trace trace;
   out.release_fn = nullptr;
   Status s = first;
   if (first != Status::not_offered) record(trace, row, first, why, 0);
   if (!failure_is_final(default_policy, row, first)) {
-    s = take_planned(cx, obj, default_policy, nothing_asked, out, trace, mask_of(row));
+    s = take_planned(cx, obj, default_policy, nothing_asked, out, trace, tried);
   }
   if (raise && s != Status::ok) raise_trace(cx, obj, nullptr, s, trace);
   return s;
@@ -210,6 +210,7 @@ __attribute__((noinline)) Status take_rows(Context& cx, PyObject* obj, Route& ro
   Failure why;
   Status s = Status::not_offered;
   Protocol row = Protocol::numpy;
+  ProtocolMask tried = 0;
   ++route.pins;
   if (i == 0 && route.skip_buffer != nullptr) {
     const int skips = route.skip_buffer(cx, obj);
@@ -218,6 +219,7 @@ __attribute__((noinline)) Status take_rows(Context& cx, PyObject* obj, Route& ro
   }
   for (; i < route.n_quick && s == Status::not_offered; ++i) {
     row = static_cast<Protocol>(route.plan[i]);
+    tried |= mask_of(row);
     // Before the row that served the last object of this type only: a row that is there would be looked up twice.
     s = i < route.last ? lacks(cx, obj, route, row) : Status::ok;
     if (s != Status::ok) continue;
@@ -229,7 +231,7 @@ __attribute__((noinline)) Status take_rows(Context& cx, PyObject* obj, Route& ro
   }
   --route.pins;
   if (__builtin_expect(s == Status::ok, 1)) return s;
-  return take_the_rest(cx, obj, out, row, s, why, raise);
+  return take_the_rest(cx, obj, out, row, tried, s, why, raise);
 }
 
 /// The first row, with the adapter inlined: for the rows that cost least.
@@ -243,7 +245,7 @@ __attribute__((noinline, flatten)) Status take_row(Context& cx, PyObject* obj, R
   if (__builtin_expect(s == Status::ok, 1)) s = check_taken(cx, obj, route, nothing_asked, row, out, why);
   --route.pins;
   if (__builtin_expect(s == Status::ok, 1)) return s;
-  return take_the_rest(cx, obj, out, row, s, why, raise);
+  return take_the_rest(cx, obj, out, row, mask_of(row), s, why, raise);
 }
 
 /// A memoryview of so many dimensions, without a call but at the end.

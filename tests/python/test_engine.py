@@ -517,3 +517,26 @@ def test_failed_tries_own_nothing() -> None:
     del obj
     gc.collect()
     assert gone() is None
+
+
+def test_nobody_is_asked_twice() -> None:
+    """A quick try that fails goes on in the full way, which doesn't ask again for what wasn't there."""
+    memory = Memory()
+
+    class Asked:
+        def __init__(self) -> None:
+            self.names: list[str] = []
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("__array_interface") or name == "__array__" or name.startswith("__dlpack__"):
+                self.names.append(name)
+            if name == "__array_interface__":
+                return {"broken": True}
+            if name == "__array__":
+                return lambda dtype=None, copy=None: memory.arrays["array_method"]
+            raise AttributeError(name)
+
+    for _ in range(3):
+        obj = Asked()
+        assert aa.view(obj).protocol == "array_method"
+        assert sorted(obj.names) == ["__array__", "__array_interface__", "__dlpack__"]
