@@ -135,6 +135,17 @@ def booleans() -> list[bool]:
     return [True, False, False, True, True, True, False, False, True, False, True, False]
 
 
+#: Integer dtypes by name: bits, and whether signed.
+INTEGERS = {f"{sign}int{bits}": (bits, not sign) for bits in (8, 16, 32, 64) for sign in ("", "u")}
+
+
+def numbers(name: str) -> list[Any]:
+    """Twelve values for a plain dtype of this name: bool, int*, uint*, complex*, and floats of any kind."""
+    if name in INTEGERS:
+        return list(integers(*INTEGERS[name]))
+    return list(booleans() if name == "bool" else complexes() if name.startswith("complex") else floats())
+
+
 def nested(flat: Sequence[object], shape: tuple[int, ...] = SHAPE) -> Any:
     """`flat` as nested lists of this shape."""
     if not shape:

@@ -97,11 +97,12 @@ def groups(rows: Iterable[Row]) -> dict[tuple[str, ...], list[Row]]:
 
 def _taken(reports: Sequence[LibraryReport]) -> Table | None:
     table = Table(title="Taken", title_justify="left", expand=False)
-    for name, options in {
-        "library": {}, "kind": {}, "protocol": {}, "zero-copy": {}, "": {}, "ns": {"justify": "right", "no_wrap": True},
-        "arrays": {"justify": "right"}, "dtypes": {"ratio": 2}, "layouts": {"ratio": 2},
-    }.items():  # fmt: skip
-        table.add_column(name, **options)  # type: ignore[arg-type]
+    for name in ("library", "kind", "protocol", "zero-copy", ""):
+        table.add_column(name)
+    table.add_column("ns", justify="right", no_wrap=True)
+    table.add_column("arrays", justify="right")
+    table.add_column("dtypes", ratio=2)
+    table.add_column("layouts", ratio=2)
     for report in reports:
         first = True
         taken = groups(row for row in report.rows if row.outcome == "taken")

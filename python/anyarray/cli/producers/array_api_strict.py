@@ -5,25 +5,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..cases import SHAPE, Case, Cases, Sample, booleans, complexes, floats, integers, load
+from ..cases import INTEGERS, SHAPE, Case, Cases, Sample, load, numbers
 from ._mirror import witness
 
 xp = load("array_api_strict")
 np = load("numpy")
 
-_INTEGERS = {f"{sign}int{bits}": (bits, not sign) for bits in (8, 16, 32, 64) for sign in ("", "u")}
-
 
 def _sample(name: str, layout: str) -> Sample:
-    data: object = (
-        integers(*_INTEGERS[name])
-        if name in _INTEGERS
-        else booleans()
-        if name == "bool"
-        else complexes()
-        if name[0] == "c"
-        else floats()
-    )
+    data: object = numbers(name)
     x = xp.reshape(xp.asarray(data, dtype=getattr(xp, name)), SHAPE)
     pick = {
         "C": lambda: x,
@@ -39,6 +29,6 @@ def _sample(name: str, layout: str) -> Sample:
 
 
 def cases() -> Cases:
-    for name in ("bool", *_INTEGERS, "float32", "float64", "complex64", "complex128"):
+    for name in ("bool", *INTEGERS, "float32", "float64", "complex64", "complex128"):
         for layout in ("C", "transposed", "sliced", "negative stride", "0-d", "size 0", "1 element"):
             yield Case("Array", name, layout, partial(_sample, name, layout))

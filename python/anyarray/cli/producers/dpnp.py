@@ -6,16 +6,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..cases import LAYOUTS, SHAPE, Case, Cases, Sample, floats, integers, load
+from ..cases import INTEGERS, LAYOUTS, SHAPE, Case, Cases, Sample, load, numbers
 
 np = load("numpy")
 dpnp = load("dpnp")
 
-_INTEGERS = {f"{sign}int{bits}": (bits, not sign) for bits in (8, 16, 32, 64) for sign in ("", "u")}
-
 
 def _sample(name: str, layout: str) -> Sample:
-    data: Any = integers(*_INTEGERS[name]) if name in _INTEGERS else floats()
+    data: Any = numbers(name)
     x = LAYOUTS[layout](dpnp.asarray(np.array(data, name).reshape(SHAPE)))
     usm = x.__sycl_usm_array_interface__
     pointer = usm["data"][0] + usm["offset"] * x.itemsize if x.size else None
@@ -27,6 +25,6 @@ def _sample(name: str, layout: str) -> Sample:
 
 def cases() -> Cases:
     dpnp.empty(1)  # raises where there is no device
-    for name in (*_INTEGERS, "float32"):
+    for name in (*INTEGERS, "float32"):
         for layout in LAYOUTS:
             yield Case("ndarray", name, layout, partial(_sample, name, layout))

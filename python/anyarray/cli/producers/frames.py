@@ -6,18 +6,17 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..cases import Case, Cases, Sample, booleans, floats, integers, load
+from ..cases import INTEGERS, Case, Cases, Sample, booleans, load, numbers
 from ._mirror import witness
 
 np = load("numpy")
 
-_INTEGERS = {f"{sign}int{bits}": (bits, not sign) for bits in (8, 16, 32, 64) for sign in ("", "u")}
-_NAMES = (*_INTEGERS, "float32", "float64")
+_NAMES = (*INTEGERS, "float32", "float64")
 _MANY = "several memories, or none of plain elements: it may only be copied"
 
 
 def _data(name: str) -> list[Any]:
-    return integers(*_INTEGERS[name]) if name in _INTEGERS else floats()
+    return numbers(name)
 
 
 def _shown(array: Any, x: Any, readonly: bool | None = None) -> Sample:

@@ -11,14 +11,13 @@ from typing import Any
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-from ..cases import SHAPE, Case, Cases, Sample, booleans, complexes, floats, integers, load, nested, refused
+from ..cases import INTEGERS, SHAPE, Case, Cases, Sample, booleans, complexes, floats, integers, load, nested, refused
 from ._mirror import witness
 
 jax = load("jax")
 jnp = load("jax.numpy")
 np = load("numpy")
 
-_INTEGERS = {f"{sign}int{bits}": (bits, not sign) for bits in (8, 16, 32, 64) for sign in ("", "u")}
 _FLOATS = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz",
            "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e3m4", "float8_e4m3", "float8_e8m0fnu")  # fmt: skip
 
@@ -26,8 +25,8 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8
 def _data(name: str) -> Any:
     if name == "bool":
         return np.array(booleans())
-    if name in _INTEGERS:
-        return np.array(integers(*_INTEGERS[name]), name)
+    if name in INTEGERS:
+        return np.array(integers(*INTEGERS[name]), name)
     if name.startswith("complex"):
         return np.array(complexes(), name)
     if name == "float8_e8m0fnu":
@@ -86,7 +85,7 @@ def _tracer() -> Any:
 
 def cases() -> Cases:
     jax.config.update("jax_enable_x64", True)
-    names = ("bool", *_INTEGERS, "complex64", "complex128", *(n for n in _FLOATS if hasattr(jnp, n)))
+    names = ("bool", *INTEGERS, "complex64", "complex128", *(n for n in _FLOATS if hasattr(jnp, n)))
     for name in names:
         for layout in ("C", "transposed", "sliced", "0-d", "size 0", "1 element"):
             yield Case("Array", name, layout, partial(_sample, name, layout))

@@ -6,11 +6,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..cases import SHAPE, Case, Cases, Sample, booleans, buffer_address, floats, integers, load
+from ..cases import INTEGERS, SHAPE, Case, Cases, Sample, booleans, buffer_address, floats, integers, load
 
 mx = load("mlx.core")
-
-_INTEGERS = {f"{sign}int{bits}": (bits, not sign) for bits in (8, 16, 32, 64) for sign in ("", "u")}
 
 
 def _data(name: str) -> Any:
@@ -18,8 +16,8 @@ def _data(name: str) -> Any:
         return mx.array(booleans())
     if name == "uint64":
         return mx.array(integers(64, True), mx.int64).view(mx.uint64)  # ints over 2**63 aren't understood
-    if name in _INTEGERS:
-        return mx.array(integers(*_INTEGERS[name]), getattr(mx, name))
+    if name in INTEGERS:
+        return mx.array(integers(*INTEGERS[name]), getattr(mx, name))
     return mx.array(floats()).astype(getattr(mx, name))
 
 
@@ -42,7 +40,7 @@ def _sample(name: str, layout: str) -> Sample:
 
 
 def cases() -> Cases:
-    for name in ("bool", *_INTEGERS, "float16", "bfloat16", "float32", "complex64"):
+    for name in ("bool", *INTEGERS, "float16", "bfloat16", "float32", "complex64"):
         for layout in ("C", "transposed", "sliced", "0-d", "size 0", "1 element"):
             yield Case("array", name, layout, partial(_sample, name, layout))
     yield Case("array, not yet computed", "float32", "C", partial(_sample, "float32", "lazy"))

@@ -6,11 +6,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..cases import Case, Cases, Sample, booleans, floats, integers, load, nested, refused
+from ..cases import Case, Cases, Sample, load, nested, numbers, refused
 
 paddle = load("paddle")
 
-_INTEGERS = {"int8": (8, True), "uint8": (8, False), "int16": (16, True), "int32": (32, True), "int64": (64, True)}
+_INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
 
 
 def _values(x: Any, name: str) -> Any:
@@ -20,7 +20,7 @@ def _values(x: Any, name: str) -> Any:
 
 
 def _sample(name: str, layout: str) -> Sample:
-    data: Any = integers(*_INTEGERS[name]) if name in _INTEGERS else booleans() if name == "bool" else floats()
+    data: Any = numbers(name)
     x = paddle.to_tensor(nested(data), dtype=name)
     pick = {"C": lambda: x, "0-d": lambda: x[1, 2], "1 element": lambda: x[1:2, 2:3]}
     y = pick[layout]()

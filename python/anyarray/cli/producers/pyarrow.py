@@ -6,18 +6,17 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..cases import SHAPE, Case, Cases, Sample, floats, integers, load, refused
+from ..cases import INTEGERS, SHAPE, Case, Cases, Sample, load, numbers, refused
 from ._mirror import witness
 
 pa = load("pyarrow")
 np = load("numpy")
 
-_INTEGERS = {f"{sign}int{bits}": (bits, not sign) for bits in (8, 16, 32, 64) for sign in ("", "u")}
-_NAMES = (*_INTEGERS, "float16", "float32", "float64")
+_NAMES = (*INTEGERS, "float16", "float32", "float64")
 
 
 def _data(name: str) -> Any:
-    return np.array(integers(*_INTEGERS[name]) if name in _INTEGERS else floats(), name)
+    return np.array(numbers(name), name)
 
 
 def _array(name: str, layout: str) -> Sample:

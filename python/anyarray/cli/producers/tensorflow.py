@@ -10,24 +10,20 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from ..cases import (
+    INTEGERS,
     SHAPE,
     Case,
     Cases,
     Sample,
-    booleans,
     buffer_address,
-    complexes,
-    floats,
-    integers,
     load,
     nested,
+    numbers,
     refused,
 )
 
 tf = load("tensorflow")
 np = load("numpy")
-
-_INTEGERS = {f"{sign}int{bits}": (bits, not sign) for bits in (8, 16, 32, 64) for sign in ("", "u")}
 
 
 def _values(x: Any) -> Any:
@@ -38,15 +34,7 @@ def _values(x: Any) -> Any:
 
 
 def _sample(name: str, layout: str) -> Sample:
-    data: Any = (
-        integers(*_INTEGERS[name])
-        if name in _INTEGERS
-        else booleans()
-        if name == "bool"
-        else complexes()
-        if name[0] == "c"
-        else floats()
-    )
+    data: Any = numbers(name)
     x = tf.reshape(tf.constant(data, getattr(tf, name)), SHAPE)
     x = {"C": lambda: x, "0-d": lambda: x[1, 2], "size 0": lambda: x[:, :0], "1 element": lambda: x[1:2, 2:3]}[layout]()
     host = np.asarray(x.numpy())  # a copy
@@ -55,7 +43,7 @@ def _sample(name: str, layout: str) -> Sample:
 
 
 def cases() -> Cases:
-    for name in ("bool", *_INTEGERS, "float16", "bfloat16", "float32", "float64", "complex64", "complex128"):
+    for name in ("bool", *INTEGERS, "float16", "bfloat16", "float32", "float64", "complex64", "complex128"):
         for layout in ("C", "0-d", "size 0", "1 element"):
             yield Case("Tensor", name, layout, partial(_sample, name, layout))
     variable = tf.Variable([1.0, 2.0])

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..cases import LAYOUTS, SHAPE, Case, Cases, Sample, booleans, complexes, floats, integers, load, refused
+from ..cases import INTEGERS, LAYOUTS, SHAPE, Case, Cases, Sample, booleans, complexes, floats, integers, load, refused
 
 torch = load("torch")
 
-_INTEGERS = {f"{sign}int{bits}": (bits, not sign) for bits in (8, 16, 32, 64) for sign in ("", "u")}
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _FP8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
 _COMPLEX = ("complex32", "complex64", "complex128")
@@ -29,8 +28,8 @@ def _data(name: str) -> Any:
     dtype = getattr(torch, name)
     if name == "bool":
         return torch.tensor(booleans())
-    if name in _INTEGERS:
-        return torch.tensor(integers(*_INTEGERS[name]), dtype=dtype)
+    if name in INTEGERS:
+        return torch.tensor(integers(*INTEGERS[name]), dtype=dtype)
     if name in _COMPLEX:
         return torch.tensor(complexes(), dtype=torch.complex128).to(dtype)
     if name == "float8_e8m0fnu":
@@ -102,7 +101,7 @@ _Sub: Any = type("Sub", (torch.Tensor,), {})
 
 def cases() -> Cases:
     warnings.simplefilter("ignore")  # torch warns of beta features (CSR, nested) when they are used
-    names = ("bool", *_INTEGERS, *_FLOATS, *_COMPLEX, *_FP8)
+    names = ("bool", *INTEGERS, *_FLOATS, *_COMPLEX, *_FP8)
     for name in (n for n in names if hasattr(torch, n)):
         for layout in _LAYOUTS:
             yield Case("Tensor", name, layout, partial(_sample, name, layout))

@@ -6,18 +6,16 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..cases import LAYOUTS, SHAPE, Case, Cases, Sample, booleans, complexes, floats, integers, load
+from ..cases import INTEGERS, LAYOUTS, SHAPE, Case, Cases, Sample, booleans, complexes, floats, integers, load
 from ._mirror import witness
 
 ffi = load("tvm_ffi")
 np = load("numpy")
 
-_INTEGERS = {f"{sign}int{bits}": (bits, not sign) for bits in (8, 16, 32, 64) for sign in ("", "u")}
-
 
 def _data(name: str) -> Any:
-    if name in _INTEGERS:
-        return np.array(integers(*_INTEGERS[name]), name)
+    if name in INTEGERS:
+        return np.array(integers(*INTEGERS[name]), name)
     return np.array(booleans() if name == "bool" else complexes() if name[0] == "c" else floats(), name)
 
 
@@ -27,7 +25,7 @@ def _sample(name: str, layout: str) -> Sample:
 
 
 def cases() -> Cases:
-    for name in ("bool", *_INTEGERS, "float16", "float32", "float64", "complex64", "complex128"):
+    for name in ("bool", *INTEGERS, "float16", "float32", "float64", "complex64", "complex128"):
         for layout in ("C", "transposed", "sliced", "0-d", "size 0", "1 element"):
             if layout in ("transposed", "sliced") and name not in ("int32", "float32"):
                 continue  # the layout's path is the same for every dtype

@@ -6,17 +6,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..cases import SHAPE, Case, Cases, Sample, floats, integers, load, refused
+from ..cases import INTEGERS, SHAPE, Case, Cases, Sample, load, numbers, refused
 from ._mirror import witness
 
 np = load("numpy")
 wp = load("warp")
 
-_INTEGERS = {f"{sign}int{bits}": (bits, not sign) for bits in (8, 16, 32, 64) for sign in ("", "u")}
-
 
 def _sample(name: str, layout: str) -> Sample:
-    data: Any = integers(*_INTEGERS[name]) if name in _INTEGERS else floats()
+    data: Any = numbers(name)
     x = wp.array(np.array(data, name).reshape(SHAPE), dtype=getattr(wp, name), device="cpu")
     x = x.transpose() if layout == "transposed" else x
     return witness(x.numpy(), x, readonly=False)
@@ -29,7 +27,7 @@ def _vectors() -> Sample:
 
 def cases() -> Cases:
     wp.config.quiet = True
-    for name in (*_INTEGERS, "float16", "float32", "float64"):
+    for name in (*INTEGERS, "float16", "float32", "float64"):
         for layout in ("C", "transposed"):
             yield Case("array", name, layout, partial(_sample, name, layout))
     yield Case("array of vec3", "float32", "C", _vectors)
