@@ -22,6 +22,17 @@ struct Widths {
 };
 inline constexpr Widths widths;
 
+/// For each code that there could be, bit n is set when the table has it with n bytes: what decode_usual() takes.
+struct Sizes {
+  std::uint32_t of[256] = {};
+  constexpr Sizes() noexcept {
+    for (const DTypeRow& row : dtype_table) {
+      if (row.dlpack && row.bits % 8 == 0) of[static_cast<unsigned>(row.code)] |= std::uint32_t{1} << (row.bits / 8);
+    }
+  }
+};
+inline constexpr Sizes sizes;
+
 /// Whether the type is one of the table's, with lanes; sub-byte types included.
 inline bool is_plain(DataType t) noexcept {
   if (t.code >= n_codes || t.lanes == 0) return false;
@@ -49,15 +60,15 @@ inline void write_dtype(std::uint8_t code, std::uint8_t bits, DType* out) noexce
 #endif
 }
 
-/// One or two dimensions of single numbers of whole bytes, all pointers there, and sizes so small that nothing
-/// overflows (as anyarray::detail::is_usual). False for every other tensor; nothing is reserved then.
+/// One or two dimensions of single numbers of whole bytes on the CPU, all pointers there, and sizes so small that
+/// nothing overflows (as anyarray::detail::is_usual). False for every other tensor; nothing is reserved then.
 __attribute__((always_inline)) inline bool decode_usual(const Tensor& t, std::uint64_t flags, Borrow& out) noexcept {
   const DataType type = t.dtype;
+  const unsigned itemsize = type.bits / 8u;
   if (t.data == nullptr || t.byte_offset != 0 || t.shape == nullptr || t.strides == nullptr || type.lanes != 1 ||
-      (type.bits & 7) != 0 || !is_plain(type) || !is_known(t.device)) {
+      (type.bits & 7) != 0 || (sizes.of[type.code] >> itemsize & 1) == 0 || t.device != cpu_device) {
     return false;
   }
-  const unsigned itemsize = type.bits / 8u;
   const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(t.data));
   const auto n = static_cast<std::uint64_t>(t.shape[0]), step = static_cast<std::uint64_t>(t.strides[0]);
   std::int64_t* const dims = out.dims;
@@ -81,8 +92,7 @@ __attribute__((always_inline)) inline bool decode_usual(const Tensor& t, std::ui
   out.desc.data = t.data;
   out.desc.shape = dims;
   write_dtype(type.code, type.bits, &out.desc.dtype);
-  out.desc.device.type = t.device.type;
-  out.desc.device.id = t.device.id;
+  out.desc.device = cpu_device;
   out.desc.ndim = t.ndim;
   out.desc.flags = descriptor_flags(flags);
   return true;

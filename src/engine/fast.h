@@ -33,6 +33,11 @@ __attribute__((always_inline)) inline Status take_quick(Context& cx, PyObject* o
     return Status::ok;
   } else if (type == &PyMemoryView_Type) {
     return take_first_memoryview(cx, obj, out, raise);
+  } else if (type == cx.array_type) {
+    if (__builtin_expect(take_array(cx, obj, out), 1)) {
+      out.protocol = static_cast<std::uint8_t>(Protocol::builtin);
+      return Status::ok;
+    }
   }
   return take_first(cx, obj, out, raise);
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/engine/probe.h"
 
+#include <cstdlib>
 #include <cstring>
 
 #include "src/quirks/quirks.h"
+#include "src/support/builtin_struct.h"
 #include "src/support/capsule.h"
 #include "src/support/dict_items.h"
 #include "src/support/exchange.h"
@@ -26,7 +28,7 @@ bool has_instance_attributes(PyTypeObject* type) noexcept {
 ProtocolMask offers_of(Context& cx, PyTypeObject* type) noexcept {
   ProtocolMask mask = 0;
   if (cx.ndarray != nullptr && PyType_IsSubtype(type, cx.ndarray)) mask |= mask_of(Protocol::numpy);
-  if (type == &PyBytes_Type || type == &PyByteArray_Type || type == &PyMemoryView_Type) {
+  if (type == &PyBytes_Type || type == &PyByteArray_Type || type == &PyMemoryView_Type || type == cx.array_type) {
     mask |= mask_of(Protocol::builtin);
   }
   if (type->tp_as_buffer != nullptr && type->tp_as_buffer->bf_getbuffer != nullptr) mask |= mask_of(Protocol::buffer);
@@ -74,14 +76,25 @@ std::uint8_t quick_rows(const Route& r, const Policy& policy) noexcept {
   return r.skip_buffer != nullptr && n < 2 ? 0 : n;
 }
 
+Quick quick_way(const Route& r) noexcept {
+  if (r.n_quick == 0) return Quick::never;
+  const auto first = static_cast<Protocol>(r.plan[0]);
+  // A row that only an instance may have mostly isn't there.
+  if (r.skip_buffer != nullptr || (r.on_type & mask_of(first)) == 0) return Quick::rows;
+  if (first == Protocol::dlpack_exchange) return Quick::dlpack_exchange;
+  if (first == Protocol::buffer) return Quick::buffer;
+  return first == Protocol::dlpack ? Quick::dlpack : Quick::rows;
+}
+
 }  // namespace
 
 Route* probe(Context& cx, PyTypeObject* type, const Policy& policy, Route* slot, Route* local) noexcept {
   // What follows asks sys.modules and libraries, whose code may let go of the type.
   const Ref held = Ref::borrow(reinterpret_cast<PyObject*>(type));
   numpy_seen(cx);
+  array_seen(cx);
   Route r;
-  std::memset(&r, 0, sizeof r);
+  std::memset(static_cast<void*>(&r), 0, sizeof r);
   r.on_type = offers_of(cx, type);  // looks up on the type, which gives it a tag where it can have one
   r.type = type;
   r.order = policy.rows;
@@ -102,6 +115,7 @@ Route* probe(Context& cx, PyTypeObject* type, const Policy& policy, Route* slot,
   }
   plan(r, policy, on_instance);
   r.n_quick = quick_rows(r, policy);
+  r.quick = quick_way(r);
   const bool cacheable = r.tag != 0 && r.tag == type->tp_version_tag;  // code of others ran meanwhile
   Route* target = cacheable && slot->pins == 0 ? slot : local;
   *target = r;
@@ -109,11 +123,12 @@ Route* probe(Context& cx, PyTypeObject* type, const Policy& policy, Route* slot,
 }
 
 bool engine_init(Context& cx) noexcept {
-  cx.cache = static_cast<Route*>(PyMem_Calloc(route_cache_size, sizeof(Route)));
+  cx.cache = static_cast<Route*>(std::aligned_alloc(alignof(Route), route_cache_size * sizeof(Route)));
   if (cx.cache == nullptr) {
     PyErr_NoMemory();
     return false;
   }
+  std::memset(static_cast<void*>(cx.cache), 0, route_cache_size * sizeof(Route));
   if (!capsule_init(cx) || !dict_items_init(cx)) return false;
 #if PY_VERSION_HEX < 0x030B0000
   PyType_Slot slots[] = {{0, nullptr}};
@@ -125,9 +140,10 @@ bool engine_init(Context& cx) noexcept {
 }
 
 void engine_clear(Context& cx) noexcept {
-  PyMem_Free(cx.cache);
+  std::free(cx.cache);
   cx.cache = nullptr;
   Py_CLEAR(cx.cache_sentinel);
+  Py_CLEAR(cx.array_type);
 }
 
 }  // namespace anyarray

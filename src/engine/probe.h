@@ -20,7 +20,7 @@ inline Route* slot_of(Context& cx, PyTypeObject* type, const Policy& policy) noe
 inline void check_sentinel([[maybe_unused]] Context& cx) noexcept {
 #if PY_VERSION_HEX < 0x030B0000
   if (__builtin_expect(cx.cache_sentinel->tp_version_tag != cx.cache_sentinel_tag, 0)) {
-    for (int i = 0; i < route_cache_size; ++i) cx.cache[i].tag = 0;
+    for (int i = 0; i < route_cache_size; ++i) cx.cache[i].type = nullptr;
     lookup_on_type(cx.cache_sentinel, cx.names.copy);
     cx.cache_sentinel_tag = cx.cache_sentinel->tp_version_tag;
   }
@@ -33,7 +33,7 @@ inline Route* find_cached(Context& cx, PyTypeObject* type, const Policy& policy)
   Route* slot = slot_of(cx, type, policy);
   const bool hit = slot->type == type && slot->tag == type->tp_version_tag && slot->order == policy.rows &&
                    slot->policy == policy.plan_traits();
-  return __builtin_expect(hit && slot->tag != 0, 1) ? slot : nullptr;
+  return __builtin_expect(hit, 1) ? slot : nullptr;
 }
 
 /// The route of a type under a policy: from the cache when type, tag and policy are the same, else probed.

@@ -188,6 +188,7 @@ Status examine(Context& cx, PyTypeObject* type, Route& route) noexcept {
   if (!any) return Status::ok;
   for (std::uint32_t r = 0; r < row_count; ++r) {
     if (bases[r] == nullptr || !version_fits(rows[r])) continue;
+    if (rows[r].asked_after != nullptr && rows[r].asked_after != route.guard_after) route.traits &= ~trait_plain_passes;
     if (rows[r].apply != nullptr) {
       const Status s = rows[r].apply(cx, Match{type, bases[r]}, route);
       if (s != Status::ok) return s;

@@ -6,10 +6,6 @@
 namespace anyarray::quirks {
 namespace {
 
-/// Addresses of real allocations on 64-bit systems lie above, unless a program was linked at a low address: below,
-/// the tensor is asked.
-constexpr std::uintptr_t low_address = std::uintptr_t{1} << 40;
-
 /// Whether the address is only the offset into memory that isn't there. 1, 0, or -1 with an exception set.
 int has_no_memory(PyObject* obj, const Descriptor& d) noexcept {
   Ref offset(PyObject_CallMethod(obj, "storage_offset", nullptr));
@@ -34,7 +30,7 @@ int is_fresh_memory(Context& cx, PyObject* obj, const Descriptor& d) noexcept {
   return own != d.data;
 }
 
-/// Whether the address is one that needs a look; null needs none.
+/// Whether the address is one below which the tensor is asked; null needs none.
 inline bool is_low(const Descriptor& d) noexcept {
   return reinterpret_cast<std::uintptr_t>(d.data) - 1 < low_address - 1;
 }
@@ -100,7 +96,8 @@ __attribute__((noinline)) Status check_flags(const State& s, PyObject* obj, cons
 
 }  // namespace
 
-Status find_torch_flags(Context& cx, const Match& match, Route&) noexcept {
+Status find_torch_flags(Context& cx, const Match& match, Route& route) noexcept {
+  route.traits |= trait_plain_passes;
   State* s = state(cx);
   if (s == nullptr) return Status::interrupted;
   if (s->torch_tensor != nullptr) return Status::ok;

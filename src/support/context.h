@@ -23,20 +23,34 @@ enum Traits : std::uint32_t {
   trait_dict_readonly = 1u << 4,   ///< the array interface forgets to say read-only (NumPy scalars)
   trait_copies = 1u << 5,          ///< what the array interface and __array__ give is a copy, unsaid
   trait_may_copy = 1u << 6,        ///< it may be one
+  trait_plain_passes = 1u << 7,    ///< guard_after has nothing against what is_plain() in src/quirks/quirks.h
 };
 
-/// What is known of a type under one policy. Filled on a miss, valid while type and tag are both equal.
-struct Route {
-  PyTypeObject* type;    ///< borrowed: an address reused by another type has another tag
+/// How take_first() begins with a type.
+enum class Quick : std::uint8_t {
+  never,            ///< not at all: questions come first
+  rows,             ///< row after row
+  last,             ///< with the row that served last, which only an instance has, as those before it
+  array_struct,     ///< the same, and it is this one
+  dlpack_exchange,  ///< with this row, which the type has; as the others below
+  buffer,
+  dlpack,
+};
+
+/// What is known of a type under one policy. Filled on a miss, valid while type and tag are both equal. What the quick
+/// way reads stands first, in one cache line.
+struct alignas(64) Route {
+  PyTypeObject* type;    ///< borrowed: an address reused by another type has another tag; null = empty slot
   std::uint64_t order;   ///< Policy::rows of the policy that the plan follows
   std::uint32_t policy;  ///< and its plan_traits()
-  std::uint32_t tag;     ///< tp_version_tag; 0 = empty slot
+  std::uint32_t tag;     ///< tp_version_tag
   std::uint32_t pins;    ///< calls that are using this slot now: while there are any it isn't refilled
   std::uint32_t traits;
   std::uint8_t n;        ///< rows in `plan`
   std::uint8_t n_type;   ///< the first n_type of them are on the type; the others only an instance may offer
   std::uint8_t n_quick;  ///< the first n_quick may be tried at once: no question comes before them
   std::uint8_t last;     ///< index of the row in `plan` that served last: a guess
+  Quick quick;           ///< where a caller that asks for nothing begins
   std::uint8_t plan[protocol_count];    ///< rows in the order in which they are tried
   ProtocolMask on_type;                 ///< rows that the type offers
   const dlpack::ExchangeApi* exchange;  ///< from the type's capsule; lives as long as the process
@@ -70,9 +84,10 @@ struct Context {
   // Types known by address; null until their library is seen.
   PyTypeObject* ndarray = nullptr;
   PyTypeObject* masked_array = nullptr;
-  bool numpy2 = false;          ///< layout of NumPy's dtype struct
-  bool knows_capsules = false;  ///< a capsule's struct is the one in src/support/capsule.h
-  bool knows_dicts = false;     ///< and a dict's table the one in src/support/dict_items.h
+  PyTypeObject* array_type = nullptr;  ///< array.array, once its struct is proven
+  bool numpy2 = false;                 ///< layout of NumPy's dtype struct
+  bool knows_capsules = false;         ///< a capsule's struct is the one in src/support/capsule.h
+  bool knows_dicts = false;            ///< and a dict's table the one in src/support/dict_items.h
   Names names = {};
   Route* cache = nullptr;                  ///< route_cache_size slots
   PyTypeObject* cache_sentinel = nullptr;  ///< CPython 3.10: tells that sys._clear_type_cache() ran

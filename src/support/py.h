@@ -99,18 +99,28 @@ class SavedError {
   PyObject *type_, *value_, *traceback_;
 };
 
+/// Whether an exception is set in this thread, whose state is `thread`: PyErr_Occurred() without its call.
+inline bool has_error(const PyThreadState* thread) noexcept {
+#if PY_VERSION_HEX >= 0x030C0000
+  return thread->current_exception != nullptr;
+#else
+  return thread->curexc_type != nullptr;
+#endif
+}
+
 /// Runs code of others where no exception may enter or come out: one that is set is kept, one that the code leaves
 /// behind goes to sys.unraisablehook.
 template <class F>
 void apart_from_errors(F&& run) noexcept {
-  if (__builtin_expect(PyErr_Occurred() == nullptr, 1)) {
+  const PyThreadState* const thread = PyThreadState_Get();
+  if (__builtin_expect(!has_error(thread), 1)) {
     run();
-    if (__builtin_expect(PyErr_Occurred() != nullptr, 0)) PyErr_WriteUnraisable(nullptr);
+    if (__builtin_expect(has_error(thread), 0)) PyErr_WriteUnraisable(nullptr);
     return;
   }
   SavedError saved;
   run();
-  if (PyErr_Occurred() != nullptr) PyErr_WriteUnraisable(nullptr);
+  if (has_error(thread)) PyErr_WriteUnraisable(nullptr);
 }
 
 }  // namespace anyarray

@@ -135,20 +135,78 @@ def test_memoryview_that_may_not_be_kept() -> None:
     assert outcomes == ["invalid", "failed"]
 
 
-# ------------------------------------------------------------------ buffer
-
-
-@pytest.mark.parametrize("code", array.typecodes.replace("u", ""))
+@pytest.mark.parametrize("code", array.typecodes)
 def test_array_array(code: str) -> None:
-    data = array.array(code, "ab" if code == "w" else [1, 2])
+    data = array.array(code, "ab" if code in "uw" else [1, 2])
     with aa.view(data) as v:
-        kind = "U" if code == "w" else "float" if code in "fd" else "int" if code.islower() else "uint"
-        expected = "U1" if code == "w" else f"{kind}{8 * data.itemsize}"
-        assert (v.protocol, str(v.dtype), v.shape, v.strides) == ("buffer", expected, (2,), (data.itemsize,))
-        assert v.ptr == data.buffer_info()[0]
+        kind = "U" if code in "uw" else "float" if code in "fd" else "int" if code.islower() else "uint"
+        expected = "U1" if code in "uw" else f"{kind}{8 * data.itemsize}"
+        row = "buffer" if code == "u" else "builtin"
+        assert (v.protocol, str(v.dtype), v.shape, v.strides) == (row, expected, (2,), (data.itemsize,))
+        assert (v.ptr, v.readonly, v.tolist()) == (data.buffer_info()[0], False, data.tolist())
         with pytest.raises(BufferError):
             data.append(data[0])
     data.append(data[0])
+    for name in ("builtin", "buffer"):
+        if (code, name) != ("u", "builtin"):
+            with aa.view(data, policy=[name]) as v:
+                assert (v.protocol, v.shape, str(v.dtype)) == (name, (3,), expected)
+
+
+def test_array_array_is_locked_until_the_last_release() -> None:
+    data = array.array("h", range(5))
+    first, second = aa.view(data), aa.view(data)
+    held = memoryview(data)
+    for lock in (first, second, held):
+        with pytest.raises(BufferError):
+            data.extend([1])
+        lock.release()
+    data.extend([1])
+    assert data.tolist() == [0, 1, 2, 3, 4, 1]
+
+
+def test_empty_array_array() -> None:
+    with aa.view(array.array("d")) as v:
+        assert (v.protocol, v.shape, v.strides, v.size, v.tolist()) == ("builtin", (0,), (8,), 0, [])
+
+
+def test_a_subclass_of_array_goes_through_its_buffer() -> None:
+    class Own(array.array):  # type: ignore[type-arg]
+        pass
+
+    with aa.view(Own("f", [1, 2])) as v:
+        assert (v.protocol, v.tolist()) == ("buffer", [1.0, 2.0])
+
+
+FALSE_ARRAYS = """
+import array, sys, types
+import anyarray as aa
+real = array.array
+class Fake(bytearray):
+    def __new__(cls, *args):
+        return super().__new__(cls, 64)
+class Sub(real):
+    pass
+for false in (Fake, Sub, int, type, None, lambda *a: real("h", (1, 2))):
+    module = types.ModuleType("array")
+    module.array = false
+    sys.modules["array"] = module
+    for x in (real("f", [1, 2]), bytearray(64), Fake(), Sub("h", [3]), 7):
+        try:
+            aa.view(x).release()
+        except aa.NotAnArrayError:
+            assert x == 7
+    assert aa.view(real("f", [1, 2])).protocol == "buffer", false
+del sys.modules["array"]
+assert aa.view(real("f", [1, 2])).tolist() == [1.0, 2.0]
+"""
+
+
+def test_only_the_real_array_type_is_read_by_its_struct() -> None:
+    subprocess.run([sys.executable, "-c", FALSE_ARRAYS], check=True, timeout=60)
+
+
+# ------------------------------------------------------------------ buffer
 
 
 def test_mmap_is_held() -> None:

@@ -311,7 +311,7 @@ def test_json_document(tmp_path: Path) -> None:
         "reason",
         "attempts",
     }
-    assert document["rows"][0]["protocol"] == "buffer"
+    assert document["rows"][0]["protocol"] == "builtin"
     assert document["rows"][0]["ns"] > 0
     assert document["rows"][1]["outcome"] == "refused" and document["rows"][1]["ns"] is None
 

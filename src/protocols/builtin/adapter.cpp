@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row `builtin`: bytes, bytearray and memoryview by their C structs. The elements of a memoryview that has its
-// exporter's format still are what the exporter's class says, where the route has a hook that knows it.
+// Row `builtin`: bytes, bytearray, memoryview and array.array by their C structs. The elements of a memoryview that has
+// its exporter's format still are what the exporter's class says, where the route has a hook that knows it.
 #include "src/protocols/adapters.h"
 #include "src/support/builtin_struct.h"
 

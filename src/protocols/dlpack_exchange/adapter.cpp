@@ -52,17 +52,26 @@ __attribute__((noinline)) Status take(Context& cx, PyObject* obj, const dlpack::
   return Status::ok;
 }
 
+/// A tensor that isn't usual, if it was lent at all.
+__attribute__((noinline)) Status finish_lent(Context& cx, PyObject* obj, const dlpack::Tensor& lent, Borrow& out,
+                                             Failure& why) noexcept {
+  if (PyErr_Occurred() != nullptr) return producer_raised(why);
+  if (const Status s = dlpack::decode(lent, 0, out, &why.reason); s != Status::ok) return s;
+  hold(cx, obj, out, let_go);
+  return Status::ok;
+}
+
 __attribute__((always_inline)) inline Status lend(Context& cx, PyObject* obj, const dlpack::ExchangeApi& api,
                                                   Borrow& out, Failure& why) noexcept {
   if (__builtin_expect(api.dltensor_from_py_object_no_sync == nullptr, 0)) return take(cx, obj, api, out, why);
   dlpack::Tensor lent = {};
   const int result = api.dltensor_from_py_object_no_sync(obj, &lent);
-  if (__builtin_expect(result != 0 || PyErr_Occurred() != nullptr, 0)) return refused(result, why);
-  if (__builtin_expect(!dlpack::decode_usual(lent, 0, out), 0)) {
-    if (const Status s = dlpack::decode(lent, 0, out, &why.reason); s != Status::ok) return s;
+  if (__builtin_expect(result != 0, 0)) return refused(result, why);
+  if (__builtin_expect(PyErr_Occurred() == nullptr && dlpack::decode_usual(lent, 0, out), 1)) {
+    hold(cx, obj, out, let_go);
+    return Status::ok;
   }
-  hold(cx, obj, out, let_go);
-  return Status::ok;
+  return finish_lent(cx, obj, lent, out, why);
 }
 
 /// For a type whose table couldn't be used when it was probed: says why.
