@@ -59,24 +59,28 @@ class DeviceQuestion {
 };
 
 /// Asks for __dlpack_device__, as consumers do for which __dlpack__ alone is no offer. ok: go on with __dlpack__.
-Status ask_device_method(Context& cx, PyObject* obj, Failure& why) noexcept {
+Status ask_device_method(Context& cx, PyObject* obj, DeviceMethod use, Failure& why) noexcept {
   PyObject* found = nullptr;
   int answer = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::dlpack)], &found);
   Ref held(found);
   if (answer == 0) return Status::not_offered;
   if (answer > 0) {
     found = nullptr;
-    answer = lookup_attribute(obj, cx.names.dlpack_device, &found);
+    answer = lookup_raw(obj, cx.names.dlpack_device, &found);
     held = Ref(found);
   }
   if (answer < 0) return reading_raised(why);
-  if (answer == 0) {
+  if (answer == 0 || (found == Py_None && use == DeviceMethod::present)) {
     return because(Status::not_offered, &why.reason,
-                   "it has no __dlpack_device__, without which this consumer passes "
-                   "__dlpack__ by");
+                   "it has no __dlpack_device__, without which this consumer passes __dlpack__ by");
   }
+  if (use == DeviceMethod::present) return Status::ok;
   const Ref device(PyObject_CallNoArgs(held.get()));
-  return device ? Status::ok : producer_raised(why);
+  if (!device) return producer_raised(why);
+  if (use == DeviceMethod::called) return Status::ok;
+  if (PyTuple_Check(device.get()) && PyTuple_GET_SIZE(device.get()) == 2) return Status::ok;
+  return because(Status::invalid, &why.reason, "__dlpack_device__ gave %.80s, not a tuple of two", 
+                 Py_TYPE(device.get())->tp_name);
 }
 
 /// Whether an attribute that counted as missing is None, for a consumer that takes None for an offer.
@@ -102,8 +106,8 @@ Status try_row(Context& cx, PyObject* obj, const Route& route, const Policy& pol
     if (skips < 0) return Status::interrupted;
     return because(Status::skipped, &why.reason, "the buffer protocol has no format for its dtype");
   }
-  if (row == Protocol::dlpack && policy.asks_device && !PyCapsule_CheckExact(obj)) {
-    if (const Status s = ask_device_method(cx, obj, why); s != Status::ok) return s;
+  if (row == Protocol::dlpack && policy.device_method != DeviceMethod::ignored && !PyCapsule_CheckExact(obj)) {
+    if (const Status s = ask_device_method(cx, obj, policy.device_method, why); s != Status::ok) return s;
   }
   Status s = consume[index](cx, obj, route, request, out, why);
   if (s == Status::ok) s = check_taken(cx, obj, route, request, row, out, why);

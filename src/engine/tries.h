@@ -46,6 +46,9 @@ __attribute__((always_inline)) inline Status check_taken(Context& cx, PyObject* 
 /// What a try that came to nothing came to nothing by.
 inline Cause cause_of(Status s, const Failure& why) noexcept {
   if (s != Status::failed) return Cause::content;
+  if (why.exception != nullptr && PyErr_GivenExceptionMatches(why.exception, PyExc_NotImplementedError) != 0) {
+    return Cause::not_implemented;
+  }
   if (why.reading) return Cause::read;
   if (why.exception == nullptr) return Cause::call;
   if (PyErr_GivenExceptionMatches(why.exception, PyExc_BufferError) != 0) return Cause::buffer_error;

@@ -104,11 +104,12 @@ void test_own_policies() {
   CHECK(q == p && q.rows == p.rows && q.traits() == p.traits());
   q.lookup = Lookup::instance;
   CHECK(q != p && q.traits() != p.traits());
-  for (bool Policy::* flag : {&Policy::device_first, &Policy::asks_device}) {
-    Policy other = p;
-    other.*flag = true;
-    CHECK(other != p && other.traits() != p.traits());
-  }
+  Policy first = p;
+  first.device_first = true;
+  CHECK(first != p && first.traits() != p.traits());
+  Policy asks = p;
+  asks.device_method = DeviceMethod::called;
+  CHECK(asks != p && asks.traits() != p.traits());
   for (Cause cause : {Cause::none, Cause::read_only}) {
     Policy other = p;
     CHECK(other.end(cause, mask_of(Protocol::buffer)).traits() != p.traits());
