@@ -34,7 +34,7 @@ def repository_files() -> list[str]:
 
 FILES = repository_files()
 SOURCES = [name for name in FILES if Path(name).suffix in CXX | {".py", ".pyi", ".cmake", ".pxd", ".c"}]
-ROW = re.compile(r'^ANYARRAY_PROTOCOL\((\w+), "(\w*)", (\w+), "(.+)"\)$', re.M)
+ROW = re.compile(r'^ANYARRAY_PROTOCOL\((\w+), "(\w*)", ([\w |]+), "(.+)"\)$', re.M)
 ROWS = ROW.findall((ROOT / "include/anyarray/protocols.def").read_text())
 ROW_NAMES = [row[0] for row in ROWS]
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "anyarray/device.h"
 #include "anyarray/status.h"
 
 namespace anyarray {
@@ -24,7 +25,39 @@ using ProtocolMask = std::uint32_t;
 constexpr ProtocolMask mask_of(Protocol p) noexcept { return ProtocolMask{1} << static_cast<unsigned>(p); }
 
 /// Row traits of the registry (see protocols.def).
-enum RowTraits : std::uint8_t { row_mirror = 1, row_type_only = 2 };
+enum RowTraits : std::uint8_t { row_mirror = 1, row_type_only = 2, row_host = 4, row_cuda = 8, row_sycl = 16 };
+
+/// The traits of every row.
+inline constexpr std::uint8_t row_traits[protocol_count] = {
+#define ANYARRAY_PROTOCOL(id, attribute, traits, text) traits,
+#include "anyarray/protocols.def"
+#undef ANYARRAY_PROTOCOL
+};
+
+/// Whether memory of this kind can be had over this row. Host memory is what the host can read; a kind that isn't
+/// known is served by rows of any device alone.
+constexpr bool serves(Protocol row, DeviceType kind) noexcept {
+  const unsigned traits = row_traits[static_cast<int>(row)];
+  if ((traits & row_host) != 0) return host_readable(kind);
+  if ((traits & row_sycl) != 0) return kind == DeviceType::oneapi;
+  if ((traits & row_cuda) == 0) return true;
+  return kind == DeviceType::cuda || kind == DeviceType::cuda_host || kind == DeviceType::cuda_managed ||
+         kind == DeviceType::rocm || kind == DeviceType::rocm_host;
+}
+
+/// Whether a device-first policy asks for the object's device before this row.
+constexpr bool asks_device(Protocol row) noexcept {
+  return (row_traits[static_cast<int>(row)] & (row_mirror | row_cuda | row_sycl)) != 0;
+}
+
+/// "host", "CUDA", "SYCL": the memory that the row gives; "any" where it isn't of one kind. Static storage.
+constexpr const char* row_memory(Protocol row) noexcept {
+  const unsigned traits = row_traits[static_cast<int>(row)];
+  return (traits & row_host) != 0   ? "host"
+         : (traits & row_cuda) != 0 ? "CUDA"
+         : (traits & row_sycl) != 0 ? "SYCL"
+                                    : "any";
+}
 
 /// One row of the registry as data.
 struct ProtocolRow {

@@ -85,12 +85,11 @@ std::uint8_t quick_rows(const Route& r, const Policy& policy) noexcept {
   // skip_buffer is asked once, before the first row: it must be the buffer, and another must follow.
   if (r.skip_buffer != nullptr && (r.n < 2 || r.plan[0] != static_cast<int>(Protocol::buffer))) return 0;
   std::uint8_t n = 0;
-  const bool asks_device = policy.device_first && (r.on_type & mask_of(Protocol::dlpack)) != 0;
-  const ProtocolMask careful = policy.careful | (policy.device_method != DeviceMethod::ignored ? mask_of(Protocol::dlpack) : 0);
-  while (n < r.n && !(asks_device && (protocol_rows[r.plan[n]].traits & row_mirror) != 0) &&
-         (careful & mask_of(static_cast<Protocol>(r.plan[n]))) == 0) {
-    ++n;
-  }
+  const bool asks = policy.device_first && (r.on_type & mask_of(Protocol::dlpack)) != 0;
+  const ProtocolMask careful =
+      policy.careful | (policy.device_method != DeviceMethod::ignored ? mask_of(Protocol::dlpack) : 0);
+  const auto is_asked = [&](Protocol row) { return (asks && asks_device(row)) || (careful & mask_of(row)) != 0; };
+  while (n < r.n && !is_asked(static_cast<Protocol>(r.plan[n]))) ++n;
   return r.skip_buffer != nullptr && n < 2 ? 0 : n;
 }
 

@@ -19,7 +19,7 @@ inline constexpr Request nothing_asked;
 /// What a library is known for and its protocols don't say.
 __attribute__((noinline)) inline void apply_traits(std::uint32_t traits, Protocol row, Descriptor& d) noexcept {
   if ((traits & trait_readonly) != 0) d.flags |= flag_readonly;
-  if ((protocol_rows[static_cast<int>(row)].traits & row_mirror) == 0) return;
+  if ((row_traits[static_cast<int>(row)] & row_mirror) == 0) return;
   if ((traits & trait_copies) != 0) d.flags |= flag_copied;
   if ((traits & trait_may_copy) != 0) d.flags |= flag_copied_unknown;
 }

@@ -195,6 +195,7 @@ bool names_init(Names& n) noexcept {
   n.offset = intern("offset");
   n.mask = intern("mask");
   n.version = intern("version");
+  n.syclobj = intern("syclobj");
   if (!ok) return false;
   n.kw_max_version = PyTuple_Pack(1, n.max_version);
   n.kw_copy = PyTuple_Pack(1, n.copy);
@@ -222,8 +223,9 @@ void each_reference(State& s, F&& f) noexcept {
 
 void names_clear(Names& n) noexcept {
   for (PyObject*& name : n.row_attribute) Py_CLEAR(name);
-  for (PyObject** p : {&n.dlpack_device, &n.max_version, &n.stream, &n.copy, &n.shape, &n.typestr, &n.data, &n.strides,
-                       &n.descr, &n.offset, &n.mask, &n.version, &n.kw_max_version, &n.kw_copy, &n.our_version}) {
+  for (PyObject** p :
+       {&n.dlpack_device, &n.max_version, &n.stream, &n.copy, &n.shape, &n.typestr, &n.data, &n.strides, &n.descr,
+        &n.offset, &n.mask, &n.version, &n.syclobj, &n.kw_max_version, &n.kw_copy, &n.our_version}) {
     Py_CLEAR(*p);
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dict of __array_interface__ and __cuda_array_interface__, as far as both agree: shape, typestr, strides (in
-// bytes), descr, mask, and (address, read-only). Used by their two adapters; __array_struct__ uses read_descr().
+// The dict of __array_interface__, __cuda_array_interface__ and __sycl_usm_array_interface__, as far as they agree:
+// shape, typestr, strides, descr, mask, and (address, read-only); and what the two of devices share besides. Used by
+// their adapters; __array_struct__ uses read_descr().
 #pragma once
 #include <cstdint>
 
@@ -35,12 +36,23 @@ class InterfaceDict {
   InterfaceDict(const InterfaceDict&) = delete;
   InterfaceDict& operator=(const InterfaceDict&) = delete;
 
-  /// Fills dtype, shape and strides of `out.desc`; guarded for a mask that isn't waived. On failure no dims are
-  /// left reserved.
+  /// Fills dtype, shape and strides (as the dict has them, or row-major in bytes) of `out.desc`; guarded for a mask
+  /// that isn't waived. On failure no dims are left reserved.
   Status layout(const Request& request, Borrow& out, Failure& why) noexcept;
 
   /// Reads `data` as a tuple (address, read-only). With `may_be_none`, an address of None counts as 0.
   Status address(bool may_be_none, std::uintptr_t* pointer, bool* readonly, Failure& why) noexcept;
+
+  /// For layouts whose dict counts strides in elements: makes them bytes. invalid where one overflows.
+  Status elements_to_bytes(Borrow& out, Failure& why) noexcept;
+
+  /// The address of device memory and its flag, read-only, for `d`, whose layout is known. An array of size 0 may do
+  /// without either.
+  Status device_address(Descriptor& d, Failure& why) noexcept;
+
+  /// Checks `version`: invalid unless it is an int from `oldest` to `newest`, unsupported where it is newer.
+  /// `interface` is the attribute's name.
+  Status check_version(const char* interface, int oldest, int newest, Failure& why) noexcept;
 
   /// Reads an int (or what has __index__, but no bool) of 64 bits; invalid names the key otherwise.
   Status integer(PyObject* value, const char* key, std::int64_t* out, Failure& why) noexcept {
@@ -59,6 +71,7 @@ class InterfaceDict {
   PyObject* offset() const noexcept { return values_[key_offset]; }
   PyObject* version() const noexcept { return values_[key_version]; }
   PyObject* stream() const noexcept { return values_[key_stream]; }
+  PyObject* syclobj() const noexcept { return values_[key_syclobj]; }
 
  private:
   enum Key {
@@ -71,6 +84,7 @@ class InterfaceDict {
     key_mask,
     key_offset,
     key_stream,
+    key_syclobj,
     key_count
   };
 
