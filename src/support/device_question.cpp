@@ -18,14 +18,10 @@ Status read_number(PyObject* o, std::int32_t* out) noexcept {
   return Status::ok;
 }
 
-}  // namespace
-
-Status ask_device(Context& cx, PyObject* obj, Device* out) noexcept {
+/// What calling the method gives, where the look-up found one.
+Status read_answer(int found, PyObject* method, Device* out) noexcept {
   *out = Device{DeviceType::any, 0};
   Failure unheard;  // an object that doesn't answer may have memory all the same
-  PyObject* method = nullptr;
-  const int found = lookup_attribute(obj, cx.names.dlpack_device, &method);
-  if (found == 0) return Status::ok;
   Ref held(found > 0 ? method : nullptr);
   Ref answer(found > 0 ? PyObject_CallNoArgs(method) : nullptr);
   if (!answer) return producer_raised(unheard, Status::ok);
@@ -38,16 +34,23 @@ Status ask_device(Context& cx, PyObject* obj, Device* out) noexcept {
   return s;
 }
 
-Status fill_device(Context& cx, PyObject* obj, Protocol row, DeviceType otherwise, Descriptor& d) noexcept {
+}  // namespace
+
+Status ask_device(Context& cx, PyObject* obj, Device* out) noexcept {
+  *out = Device{DeviceType::any, 0};
+  PyObject* method = nullptr;
+  const int found = lookup_attribute(obj, cx.names.dlpack_device, &method);
+  return found == 0 ? Status::ok : read_answer(found, method, out);
+}
+
+Status fill_answered(int found, PyObject* method, Protocol row, Descriptor& d) noexcept {
   Device said;
-  if (const Status s = ask_device(cx, obj, &said); s != Status::ok) return s;
-  if (is_known(said) && serves(row, said.type)) {
+  const Status s = read_answer(found, method, &said);
+  if (s == Status::ok && is_known(said) && serves(row, said.type)) {
     d.device = said;
-  } else {
-    d.device = Device{otherwise, 0};
-    d.flags |= flag_device_unverified;
+    d.flags &= ~unsigned{flag_device_unverified};
   }
-  return Status::ok;
+  return s;
 }
 
 }  // namespace anyarray

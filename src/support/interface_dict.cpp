@@ -187,15 +187,15 @@ InterfaceDict::InterfaceDict(const Context& cx, PyObject* dict) noexcept {
                 : key == names.stream  ? key_stream
                 : key == names.mask    ? key_mask
                 : key == names.offset  ? key_offset
-                : key == names.syclobj ? key_syclobj
                                        : key_count;
     if (__builtin_expect(known == key_count, 0)) known = find_key(names, key);
     if (value != Py_None) values_[known] = value;
   });
 }
 
-/// The key of this text, interned or not; key_count for all others.
+/// The key of this text, interned or not; key_count for all others. Dicts on the host have no syclobj: not asked above.
 __attribute__((noinline)) InterfaceDict::Key InterfaceDict::find_key(const Names& names, PyObject* key) noexcept {
+  if (key == names.syclobj) return key_syclobj;
   if (!PyUnicode_Check(key)) return key_count;
   PyObject* const keys[key_count] = {names.shape, names.typestr, names.data,   names.strides, names.version,
                                      names.descr, names.mask,    names.offset, names.stream,  names.syclobj};
@@ -309,35 +309,31 @@ Status InterfaceDict::elements_to_bytes(Borrow& out, Failure& why) noexcept {
                  static_cast<long long>(steps[wide]), wide);
 }
 
-Status InterfaceDict::device_address(Descriptor& d, Failure& why) noexcept {
+Status InterfaceDict::no_device_address(Descriptor& d, Failure& why) noexcept {
   std::int64_t size = 0;
-  const bool needs_none = data() == nullptr || address_is_none();
-  const bool empty = needs_none && element_count(d.ndim, d.shape, &size) && size == 0;
-  std::uintptr_t pointer = 0;
-  bool readonly = false;
-  if (data() != nullptr) {
-    const Status s = address(empty, &pointer, &readonly, why);
-    if (s != Status::ok) return s;
-  } else if (!empty) {
+  d.data = nullptr;
+  d.flags = 0;
+  const bool empty = element_count(d.ndim, d.shape, &size) && size == 0;
+  if (data() == nullptr) {
+    if (empty) return Status::ok;
     return because(Status::invalid, &why.reason, "the dict has no 'data', which only an array of size 0 may lack");
   }
-  d.data = reinterpret_cast<void*>(pointer);
-  d.flags = readonly ? unsigned{flag_readonly} : 0u;
-  return Status::ok;
+  std::uintptr_t pointer = 0;
+  bool readonly = false;
+  const Status s = address(empty, &pointer, &readonly, why);
+  if (readonly) d.flags = flag_readonly;
+  return s;
 }
 
-Status InterfaceDict::check_version(const char* interface, int oldest, int newest, Failure& why) noexcept {
-  std::int64_t version = 0;
-  const Status s = integer(values_[key_version], "version", &version, why);
-  if (s != Status::ok) return s;
-  if (version < 0) return because(Status::invalid, &why.reason, "'version' is negative");
-  if (version < oldest) {
-    return because(Status::invalid, &why.reason, "'version' is %lld, but the versions of %s begin at %d",
-                   static_cast<long long>(version), interface, oldest);
+Status InterfaceDict::refuse_version(std::int64_t version, const char* interface, int oldest, int newest,
+                                     Failure& why) noexcept {
+  if (version > newest) {
+    return because(Status::unsupported, &why.reason, "version %lld of %s is newer than %d",
+                   static_cast<long long>(version), interface, newest);
   }
-  if (version <= newest) return Status::ok;
-  return because(Status::unsupported, &why.reason, "version %lld of %s is newer than %d",
-                 static_cast<long long>(version), interface, newest);
+  if (version < 0) return because(Status::invalid, &why.reason, "'version' is negative");
+  return because(Status::invalid, &why.reason, "'version' is %lld, but the versions of %s begin at %d",
+                 static_cast<long long>(version), interface, oldest);
 }
 
 Status InterfaceDict::address(bool may_be_none, std::uintptr_t* pointer, bool* readonly, Failure& why) noexcept {

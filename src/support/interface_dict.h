@@ -48,15 +48,28 @@ class InterfaceDict {
 
   /// The address of device memory and its flag, read-only, for `d`, whose layout is known. An array of size 0 may do
   /// without either.
-  Status device_address(Descriptor& d, Failure& why) noexcept;
-
-  /// Checks `version`: invalid unless it is an int from `oldest` to `newest`, unsupported where it is newer.
-  /// `interface` is the attribute's name.
-  Status check_version(const char* interface, int oldest, int newest, Failure& why) noexcept;
+  Status device_address(Descriptor& d, Failure& why) noexcept {
+    if (__builtin_expect(data() == nullptr || address_is_none(), 0)) return no_device_address(d, why);
+    std::uintptr_t pointer = 0;
+    bool readonly = false;
+    const Status s = address(false, &pointer, &readonly, why);
+    d.data = reinterpret_cast<void*>(pointer);
+    d.flags = readonly ? unsigned{flag_readonly} : 0u;
+    return s;
+  }
 
   /// Reads an int (or what has __index__, but no bool) of 64 bits; invalid names the key otherwise.
   Status integer(PyObject* value, const char* key, std::int64_t* out, Failure& why) noexcept {
     return __builtin_expect(short_int(value, out), 1) ? Status::ok : other_integer(value, key, out, why);
+  }
+
+  /// Checks `version`, which is there: invalid unless it is an int from `oldest` on, unsupported where it is newer than
+  /// `newest`. `interface` is the attribute's name.
+  Status check_version(const char* interface, int oldest, int newest, Failure& why) noexcept {
+    std::int64_t version = 0;
+    const Status s = integer(values_[key_version], "version", &version, why);
+    if (s != Status::ok || (version >= oldest && version <= newest)) return s;
+    return refuse_version(version, interface, oldest, newest, why);
   }
 
   /// Makes the values strong references.
@@ -89,6 +102,9 @@ class InterfaceDict {
   };
 
   Status dtype(DType* out, Failure& why) noexcept;
+  Status no_device_address(Descriptor& d, Failure& why) noexcept;
+  static Status refuse_version(std::int64_t version, const char* interface, int oldest, int newest,
+                               Failure& why) noexcept;
   static Key find_key(const Names& names, PyObject* key) noexcept;
   Status integers(PyObject* tuple, const char* key, std::int64_t* out, Py_ssize_t n, Failure& why) noexcept;
   Status other_integer(PyObject* value, const char* key, std::int64_t* out, Failure& why) noexcept;
