@@ -90,7 +90,7 @@ Status ask_device_method(Context& cx, PyObject* obj, DeviceMethod use, Failure& 
   if (!device) return producer_raised(why);
   if (use == DeviceMethod::called) return Status::ok;
   if (PyTuple_Check(device.get()) && PyTuple_GET_SIZE(device.get()) == 2) return Status::ok;
-  return because(Status::invalid, &why.reason, "__dlpack_device__ gave %.80s, not a tuple of two", 
+  return because(Status::invalid, &why.reason, "__dlpack_device__ gave %.80s, not a tuple of two",
                  Py_TYPE(device.get())->tp_name);
 }
 

@@ -23,8 +23,9 @@ bool parse_protocol(const char* name, Protocol* out) noexcept {
 }
 
 const char* cause_name(Cause cause) noexcept {
-  static constexpr const char* names[cause_count] = {
-      "none", "read", "attribute_error", "type_error", "buffer_error", "not_implemented", "call", "content", "read_only"};
+  static constexpr const char* names[cause_count] = {"none",       "read",         "attribute_error",
+                                                     "type_error", "buffer_error", "not_implemented",
+                                                     "call",       "content",      "read_only"};
   return names[static_cast<int>(cause)];
 }
 

@@ -2,6 +2,7 @@
 // The presets: anyarray's own policies, and one for each consumer whose order is known: data, with the versions and the
 // place where it was seen. `anyarray order --check` holds those that run to the installed libraries.
 #include <cstring>
+#include <initializer_list>
 
 #include "anyarray/policy.h"
 
@@ -11,7 +12,7 @@ namespace {
 constexpr Protocol numpy = Protocol::numpy, exchange = Protocol::dlpack_exchange, buffer = Protocol::buffer,
                    dlpack = Protocol::dlpack, array_struct = Protocol::array_struct,
                    interface = Protocol::array_interface, cuda = Protocol::cuda_array_interface,
-                   sycl = Protocol::sycl_usm_array_interface, arrow = Protocol::arrow_array,
+                   sycl = Protocol::sycl_usm_array_interface, arrow = Protocol::array_method,
                    array_method = Protocol::array_method;
 
 template <class... Rows>
@@ -29,8 +30,8 @@ constexpr Policy strict(const Protocol (&rows)[N], Lookup lookup = Lookup::insta
 
 /// Nobody minds a buffer that can't be had, but one whose format is unknown ends it.
 constexpr Policy& forgive_buffer(Policy& p) noexcept {
-  for (Cause cause : {Cause::call, Cause::buffer_error, Cause::type_error, Cause::attribute_error,
-                      Cause::not_implemented}) {
+  for (Cause cause :
+       {Cause::call, Cause::buffer_error, Cause::type_error, Cause::attribute_error, Cause::not_implemented}) {
     p.pass(cause, mask_of(buffer));
   }
   return p;
@@ -59,14 +60,16 @@ constexpr Policy torch_policy(Policy p) noexcept {
   return with_device(p, DeviceMethod::called);
 }
 
-/// mpi4py: whatever is wrong with the buffer leads on, NotImplementedError is absence, all else of an attribute ends it.
+/// mpi4py: whatever is wrong with the buffer leads on, NotImplementedError is absence, all else of an attribute ends
+/// it.
 constexpr Policy mpi4py_policy(Protocol second, Protocol third) noexcept {
   Policy p = strict({buffer, second, third});
   forgive_buffer(p).pass(Cause::not_implemented, masks(dlpack, cuda));
   return with_device(p, DeviceMethod::checked);
 }
 
-/// nanobind calls the type's own method; what that raises leads on, an answer that is no capsule of a known name ends it.
+/// nanobind calls the type's own method; what that raises leads on, an answer that is no capsule of a known name ends
+/// it.
 constexpr Policy nanobind_policy() noexcept {
   Policy p = make_policy({dlpack, buffer});
   p.lookup = Lookup::method;
@@ -84,7 +87,8 @@ constexpr Policy tvm_from_dlpack() noexcept {
 constexpr Policy forgive_none(Policy p, ProtocolMask rows) noexcept { return p.pass(Cause::none, rows); }
 
 constexpr Policy numba_policy() noexcept {
-  Policy p = with_device(strict({numpy, dlpack, cuda, buffer, array_struct, interface, array_method}), DeviceMethod::checked);
+  Policy p =
+      with_device(strict({numpy, dlpack, cuda, buffer, array_struct, interface, array_method}), DeviceMethod::checked);
   return forgive_buffer(p);
 }
 
@@ -99,8 +103,8 @@ constexpr const char* zero_d = "a 0-d array of objects, without a word";
 
 const Preset presets[] = {
     {"default", default_policy,
-     "the device first, then the cheapest route that keeps all meaning; goes on after a failure", "", "", "", "", "", "",
-     false},
+     "the device first, then the cheapest route that keeps all meaning; goes on after a failure", "", "", "", "", "",
+     "", false},
     {"device_first", default_policy,
      "asks __dlpack_device__ first, drops what can't serve that device, then the registry's order", "", "", "", "", "",
      "", false},
@@ -109,14 +113,15 @@ const Preset presets[] = {
 
     {"numpy", as_numpy(), "buffer, then NumPy's own three; DLPack and CUDA are never looked at", "numpy.asarray",
      "=scalar numpy buffer array_struct array_interface array_method =sequence", "", zero_d, "2.4 to 2.6.0.dev0",
-     "numpy 1f90bbb55e, array_coercion.c PyArray_DiscoverDTypeAndShape_Recursive, ctors.c _array_from_array_like", true},
+     "numpy 1f90bbb55e, array_coercion.c PyArray_DiscoverDTypeAndShape_Recursive, ctors.c _array_from_array_like",
+     true},
     {"numpy.from_dlpack", strict({dlpack}), "DLPack alone; never asks for the device", "numpy.from_dlpack", "dlpack",
      "dl_device,copy,max_version/", "AttributeError", "2.4 to 2.6.0.dev0", "numpy 1f90bbb55e, dlpack.c from_dlpack",
      true},
     {"torch.as_tensor", torch_policy(strict({cuda, numpy, dlpack})),
      "CUDA interface, ndarray, DLPack; no buffer, no __array__", "torch.as_tensor",
-     "=Tensor cuda_array_interface numpy dlpack =Storage =sequence", "max_version,copy/copy/", "RuntimeError",
-     "2.13", "torch 2.13.0, torch/csrc/utils/tensor_new.cpp internal_new_from_data", true},
+     "=Tensor cuda_array_interface numpy dlpack =Storage =sequence", "max_version,copy/copy/", "RuntimeError", "2.13",
+     "torch 2.13.0, torch/csrc/utils/tensor_new.cpp internal_new_from_data", true},
     {"torch.asarray", torch_policy(strict({numpy, buffer, cuda, dlpack})),
      "ndarray, buffer, CUDA interface, DLPack; a buffer that can't be had ends it", "torch.asarray",
      "=Tensor numpy =capsule buffer cuda_array_interface dlpack =sequence", "max_version,copy/copy/", "RuntimeError",
@@ -138,10 +143,9 @@ const Preset presets[] = {
     {"cupy.from_dlpack", with_device(strict({dlpack}), DeviceMethod::checked), "DLPack alone", "cupy.from_dlpack",
      "dlpack =capsule", "stream,max_version,copy/stream", "TypeError", "14.2",
      "cupy 6b6d9563c4, _core/dlpack.pyx from_dlpack", false},
-    {"mpi4py", mpi4py_policy(dlpack, cuda),
-     "buffer, DLPack, CUDA interface; only a buffer that fails leads on", "a buffer argument of mpi4py.MPI",
-     "buffer dlpack cuda_array_interface", "max_version,copy,stream/stream", "TypeError, the buffer's", "4.1",
-     "mpi4py 7c8dac2c58, asbuffer.pxi PyMPI_GetBuffer", true},
+    {"mpi4py", mpi4py_policy(dlpack, cuda), "buffer, DLPack, CUDA interface; only a buffer that fails leads on",
+     "a buffer argument of mpi4py.MPI", "buffer dlpack cuda_array_interface", "max_version,copy,stream/stream",
+     "TypeError, the buffer's", "4.1", "mpi4py 7c8dac2c58, asbuffer.pxi PyMPI_GetBuffer", true},
     {"nanobind", nanobind_policy(), "DLPack on the type, then the buffer; whatever is raised leads on", "nb::ndarray",
      "=capsule dlpack buffer =to_dlpack", "/max_version", "no match", "3.1",
      "nanobind 1bd3139721, nb_ndarray.cpp ndarray_import_impl", true},
@@ -174,8 +178,8 @@ const Preset presets[] = {
     {"numba", numba_policy(), "ndarray, DLPack through cuda.core, CUDA interface, then NumPy's order",
      "an argument of a numba.cuda kernel",
      "=device_array numpy dlpack cuda_array_interface buffer array_struct array_interface array_method",
-     "stream,max_version/stream", "TypeError", "0.30.4", "numba-cuda b18b944b2f, devicearray.py _to_strided_memory_view",
-     false},
+     "stream,max_version/stream", "TypeError", "0.30.4",
+     "numba-cuda b18b944b2f, devicearray.py _to_strided_memory_view", false},
     {"numba.as_cuda_array", forgive_none(strict({cuda}), masks(cuda)), "CUDA interface alone",
      "numba.cuda.as_cuda_array", "cuda_array_interface", "", "TypeError", "0.30.4", "numba-cuda b18b944b2f, api.py",
      false},

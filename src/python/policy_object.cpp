@@ -267,7 +267,8 @@ PyGetSetDef getset[] = {
     {"device_first", get_device_first, nullptr, "Whether the object's device decides which protocols are passed over.",
      nullptr},
     {"device_method", get_device_method, nullptr,
-     "What __dlpack_device__ is to __dlpack__: 'ignored', 'present' (needed), 'called' (needed, and called before), 'checked' (and its answer, too).",
+     "What __dlpack_device__ is to __dlpack__: 'ignored', 'present' (needed), 'called' (needed, and called before), "
+     "'checked' (and its answer, too).",
      nullptr},
     {"final", get_final, nullptr, "What ends the search under 'continue' as well: a dict {cause: protocols}.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -291,7 +292,8 @@ bool policy_type_init(State& s, PyObject* module) noexcept {
            "__dlpack_device__, and whether that is called before, and its answer checked.\n"
            "final : mapping from str to list or tuple of str\n    Protocols for which a cause ends the search. Causes: "
            "'none' (the attribute is None), 'read' (reading it raised), 'attribute_error', 'type_error', "
-           "'buffer_error', 'not_implemented', 'call' (its call raised that, or anything else), 'content' (what came is wrong), "
+           "'buffer_error', 'not_implemented', 'call' (its call raised that, or anything else), 'content' (what came "
+           "is wrong), "
            "'read_only'.\n")},
       {Py_tp_new, reinterpret_cast<void*>(construct)},
       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
