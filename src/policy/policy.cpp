@@ -30,8 +30,8 @@ constexpr Policy numpy_policy() noexcept {
   Policy p = make_policy(
       {Protocol::numpy, Protocol::buffer, Protocol::array_struct, Protocol::array_interface, Protocol::array_method});
   p.lookup = Lookup::instance;
-  p.final_rows = mask_of(Protocol::array_struct) | mask_of(Protocol::array_interface) | mask_of(Protocol::array_method);
-  p.final_content = mask_of(Protocol::numpy) | mask_of(Protocol::buffer);
+  p.end(mask_of(Protocol::array_struct) | mask_of(Protocol::array_interface) | mask_of(Protocol::array_method));
+  p.end(Cause::content, mask_of(Protocol::numpy) | mask_of(Protocol::buffer));
   return p;
 }
 
@@ -39,7 +39,7 @@ constexpr Policy numpy_policy() noexcept {
 constexpr Policy mpi4py_policy(Protocol second, Protocol third) noexcept {
   Policy p = make_policy({Protocol::buffer, second, third});
   p.lookup = Lookup::instance;
-  p.final_rows = mask_of(second) | mask_of(third);
+  p.end(mask_of(second) | mask_of(third));
   return p;
 }
 
@@ -47,16 +47,25 @@ constexpr Policy mpi4py_policy(Protocol second, Protocol third) noexcept {
 
 const Preset presets[] = {
     {"default", default_policy,
-     "the device first, then the cheapest route that keeps all meaning; goes on after a failure"},
-    {"numpy", numpy_policy(), "as np.asarray: buffer, __array_struct__, __array_interface__, __array__"},
+     "the device first, then the cheapest route that keeps all meaning; goes on after a failure", "", "", "", "", "",
+     "", false},
+    {"numpy", numpy_policy(), "as np.asarray: buffer, __array_struct__, __array_interface__, __array__", "", "", "", "",
+     "", "", false},
     {"mpi4py", mpi4py_policy(Protocol::dlpack, Protocol::cuda_array_interface),
-     "as mpi4py: buffer, DLPack, CUDA array interface; a DLPack failure is final"},
+     "as mpi4py: buffer, DLPack, CUDA array interface; a DLPack failure is final", "", "", "", "", "", "", false},
     {"mpi4py_proposed", mpi4py_policy(Protocol::cuda_array_interface, Protocol::dlpack),
-     "as proposed for mpi4py: buffer, CUDA array interface, DLPack"},
+     "as proposed for mpi4py: buffer, CUDA array interface, DLPack", "", "", "", "", "", "", false},
     {"device_first", default_policy,
-     "asks __dlpack_device__ first, drops what can't serve that device, then the registry's order"},
+     "asks __dlpack_device__ first, drops what can't serve that device, then the registry's order", "", "", "", "", "",
+     "", false},
 };
 const int preset_count = sizeof presets / sizeof presets[0];
+
+const char* cause_name(Cause cause) noexcept {
+  static constexpr const char* names[cause_count] = {"none",         "read", "attribute_error", "type_error",
+                                                     "buffer_error", "call", "content",         "read_only"};
+  return names[static_cast<int>(cause)];
+}
 
 const Policy* find_preset(const char* name) noexcept {
   for (const Preset& preset : presets) {

@@ -22,7 +22,7 @@ void check_order(const char* name, std::initializer_list<Protocol> want) {
     mask |= mask_of(row);
   }
   CHECK_EQ(p->mask, mask);
-  CHECK((p->final_rows & ~mask) == 0 && (p->final_content & ~mask) == 0);
+  for (std::uint16_t rows : p->final) CHECK((rows & ~mask) == 0);
 }
 
 void test_registry() {
@@ -63,30 +63,30 @@ void test_failures() {
   const Policy& any = *find_preset("default");
   const Policy& numpy = *find_preset("numpy");
   const Policy& mpi = *find_preset("mpi4py");
-  CHECK(!failure_is_final(any, Protocol::dlpack, Status::failed));
-  CHECK(!failure_is_final(any, Protocol::dlpack, Status::invalid));
-  CHECK(failure_is_final(any, Protocol::dlpack, Status::mismatch));
+  CHECK(!failure_is_final(any, Protocol::dlpack, Status::failed, Cause::call));
+  CHECK(!failure_is_final(any, Protocol::dlpack, Status::invalid, Cause::content));
+  CHECK(failure_is_final(any, Protocol::dlpack, Status::mismatch, Cause::content));
   // np.asarray: no buffer leads on, a bad one doesn't; errors of the attributes propagate.
-  CHECK(!failure_is_final(numpy, Protocol::buffer, Status::failed));
-  CHECK(failure_is_final(numpy, Protocol::buffer, Status::invalid));
-  CHECK(failure_is_final(numpy, Protocol::buffer, Status::unsupported));
+  CHECK(!failure_is_final(numpy, Protocol::buffer, Status::failed, Cause::call));
+  CHECK(failure_is_final(numpy, Protocol::buffer, Status::invalid, Cause::content));
+  CHECK(failure_is_final(numpy, Protocol::buffer, Status::unsupported, Cause::content));
   for (Protocol row : {Protocol::array_struct, Protocol::array_interface, Protocol::array_method}) {
-    CHECK(failure_is_final(numpy, row, Status::failed));
-    CHECK(failure_is_final(numpy, row, Status::invalid));
-    CHECK(!failure_is_final(numpy, row, Status::not_offered));
+    CHECK(failure_is_final(numpy, row, Status::failed, Cause::call));
+    CHECK(failure_is_final(numpy, row, Status::invalid, Cause::content));
+    CHECK(!failure_is_final(numpy, row, Status::not_offered, Cause::content));
   }
   // mpi4py: whatever is wrong with the buffer leads on to DLPack, and DLPack's failure is the last word.
-  CHECK(!failure_is_final(mpi, Protocol::buffer, Status::failed));
-  CHECK(!failure_is_final(mpi, Protocol::buffer, Status::unsupported));
-  CHECK(failure_is_final(mpi, Protocol::dlpack, Status::failed));
-  CHECK(!failure_is_final(mpi, Protocol::dlpack, Status::not_offered));
+  CHECK(!failure_is_final(mpi, Protocol::buffer, Status::failed, Cause::call));
+  CHECK(!failure_is_final(mpi, Protocol::buffer, Status::unsupported, Cause::content));
+  CHECK(failure_is_final(mpi, Protocol::dlpack, Status::failed, Cause::call));
+  CHECK(!failure_is_final(mpi, Protocol::dlpack, Status::not_offered, Cause::content));
 
   Policy strict = make_policy({Protocol::buffer, Protocol::dlpack});
   strict.on_failure = OnFailure::stop;
-  CHECK(failure_is_final(strict, Protocol::buffer, Status::failed));
-  CHECK(failure_is_final(strict, Protocol::buffer, Status::invalid));
-  CHECK(!failure_is_final(strict, Protocol::buffer, Status::device));
-  CHECK(!failure_is_final(strict, Protocol::buffer, Status::skipped));
+  CHECK(failure_is_final(strict, Protocol::buffer, Status::failed, Cause::call));
+  CHECK(failure_is_final(strict, Protocol::buffer, Status::invalid, Cause::content));
+  CHECK(!failure_is_final(strict, Protocol::buffer, Status::device, Cause::content));
+  CHECK(!failure_is_final(strict, Protocol::buffer, Status::skipped, Cause::content));
 }
 
 void test_own_policies() {
@@ -99,22 +99,51 @@ void test_own_policies() {
   for (int i = protocol_count - 1; i >= 0; --i) CHECK(all.add(static_cast<Protocol>(i)));
   for (int i = 0; i < protocol_count; ++i) CHECK(static_cast<int>(all.at(i)) == protocol_count - 1 - i);
   static_assert(make_policy({Protocol::dlpack}).rows != make_policy({Protocol::buffer}).rows);
-  // What a plan depends on tells two policies apart; what it doesn't depend on doesn't.
+  // What a plan depends on tells two policies apart.
   Policy q = p;
-  CHECK(q.rows == p.rows && q.plan_traits() == p.plan_traits());
-  q.on_failure = OnFailure::stop;
-  CHECK(q.plan_traits() == p.plan_traits());
+  CHECK(q == p && q.rows == p.rows && q.traits() == p.traits());
   q.lookup = Lookup::instance;
-  CHECK(q.plan_traits() != p.plan_traits());
+  CHECK(q != p && q.traits() != p.traits());
+  for (bool Policy::* flag : {&Policy::device_first, &Policy::asks_device}) {
+    Policy other = p;
+    other.*flag = true;
+    CHECK(other != p && other.traits() != p.traits());
+  }
+  for (Cause cause : {Cause::none, Cause::read_only}) {
+    Policy other = p;
+    CHECK(other.end(cause, mask_of(Protocol::buffer)).traits() != p.traits());
+    CHECK(other.pass(cause, mask_of(Protocol::buffer)) == p && other.traits() == p.traits());
+  }
   Policy shorter = make_policy({Protocol::dlpack, Protocol::buffer});
   Policy padded = shorter;
   padded.add(Protocol::numpy);  // number 0: the same bits, but one row more
-  CHECK(padded.rows == shorter.rows && padded.plan_traits() != shorter.plan_traits());
+  CHECK(padded.rows == shorter.rows && padded.traits() != shorter.traits());
+}
+
+void test_causes() {
+  constexpr ProtocolMask dlpack = mask_of(Protocol::dlpack), buffer = mask_of(Protocol::buffer);
+  Policy p = make_policy({Protocol::buffer, Protocol::dlpack});
+  CHECK(!p.has_final());
+  p.end(Cause::buffer_error, dlpack | mask_of(Protocol::numpy));  // which the order doesn't have
+  CHECK(p.has_final() && p.ends_on(Cause::buffer_error) == dlpack && p.ends_on(Cause::call) == 0);
+  CHECK(failure_is_final(p, Protocol::dlpack, Status::failed, Cause::buffer_error));
+  CHECK(!failure_is_final(p, Protocol::dlpack, Status::failed, Cause::call));
+  CHECK(!failure_is_final(p, Protocol::buffer, Status::failed, Cause::buffer_error));
+  CHECK(!failure_is_final(p, Protocol::dlpack, Status::not_offered, Cause::buffer_error));
+  p.end(buffer).pass(Cause::content, buffer);
+  for (int i = 0; i < cause_count; ++i) {
+    const auto cause = static_cast<Cause>(i);
+    const bool ends = cause != Cause::none && cause != Cause::content && cause != Cause::read_only;
+    CHECK(((p.ends_on(cause) & buffer) != 0) == ends);
+    CHECK(cause_name(cause)[0] != '\0');
+  }
+  static_assert(make_default_policy() == default_policy);
 }
 
 }  // namespace
 
 int main() {
+  test_causes();
   test_registry();
   test_presets();
   test_failures();

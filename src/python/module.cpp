@@ -20,27 +20,38 @@ PyCFunction as_cfunction(F* f) noexcept {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
 }
 
-PyObject* view_slow(State& s, PyObject* obj, const Request* request, ArrayObject* a) noexcept {
+/// With what was asked put into `a`, or the error set.
+Status view_as_asked(Context& cx, PyObject* obj, const Request& request, Borrow& out) noexcept {
+  Policy storage;
+  if (request.allow == 0 && !request.has_conditions()) {
+    const Policy& policy = policy_of(cx, &request, &storage);
+    return take_by_policy(cx, obj, out, {&policy, &request, true});
+  }
   Trace trace;
-  const Status status = take(s.cx, obj, request, a->borrow, trace);
-  if (__builtin_expect(status == Status::ok, 1)) return array_adopt(s, a);
-  array_discard(s, a);
-  return raise_trace(s.cx, obj, request, status, trace);
+  const Status status = take(cx, obj, &request, out, trace);
+  if (__builtin_expect(status != Status::ok, 0)) raise_trace(cx, obj, &request, status, trace);
+  return status;
 }
 
-PyObject* view_with_keywords(State& s, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) noexcept {
+__attribute__((noinline)) PyObject* view_with_keywords(State& s, PyObject* const* args, Py_ssize_t nargs,
+                                                       PyObject* kwnames) noexcept {
   ParsedRequest parsed;
   if (!parse_request(s, "view", args, nargs, kwnames, parsed)) return nullptr;
   ArrayObject* a = array_reserve(s);
-  return a != nullptr ? view_slow(s, args[0], &parsed.request, a) : nullptr;
+  if (a == nullptr) return nullptr;
+  if (view_as_asked(s.cx, args[0], parsed.request, a->borrow) == Status::ok) return array_adopt(s, a);
+  array_discard(s, a);
+  return nullptr;
 }
 
 PyObject* view(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   State& s = state_of_module(module);
-  if (__builtin_expect(nargs != 1 || kwnames != nullptr, 0)) return view_with_keywords(s, args, nargs, kwnames);
+  if (__builtin_expect(nargs != 1 || kwnames != nullptr || s.cx.current_policy != nullptr, 0)) {
+    return view_with_keywords(s, args, nargs, kwnames);
+  }
   ArrayObject* a = array_reserve(s);
   if (__builtin_expect(a == nullptr, 0)) return nullptr;
-  if (__builtin_expect(take_quick(s.cx, args[0], a->borrow, true) == Status::ok, 1)) return array_adopt(s, a);
+  if (__builtin_expect(take_quick(s.cx, args[0], a->borrow, raising_call) == Status::ok, 1)) return array_adopt(s, a);
   array_discard(s, a);
   return nullptr;
 }
@@ -143,6 +154,17 @@ PyMethodDef functions[] = {
      "another way.\n"
      "text\n    What the library does.\n"
      "reference\n    With which version it was measured, and its issue.\n"},
+    {"get_default_policy", get_default_policy, METH_NOARGS,
+     "get_default_policy($module, /)\n--\n\nThe policy that holds here and now where none is named.\n\n"
+     "Returns\n-------\nPolicy\n"},
+    {"set_default_policy", set_default_policy, METH_O,
+     "set_default_policy($module, policy, /)\n--\n\n"
+     "Makes a policy the one that holds in this interpreter where none is named, for C callers too.\n\n"
+     "Parameters\n----------\n"
+     "policy : None, str, list of str, or Policy\n    None: the library's own again.\n\n"
+     "Returns\n-------\nPolicy\n    The one that held before.\n"},
+    {"_scope_policy", scope_policy, METH_O, nullptr},
+    {"_unscope_policy", unscope_policy, METH_O, nullptr},
     {"_live", live, METH_NOARGS, "_live($module, /)\n--\n\nBorrows that are held now in this interpreter."},
     {"_parse_device", parse_device_text, METH_O, nullptr},
     {"_device_text", device_text, METH_O, nullptr},
@@ -189,6 +211,7 @@ void each_reference(State& s, F&& f) noexcept {
   }
   f(s.dtype_type);
   f(s.policy_type);
+  f(s.scoped_policy);
   f(s.dtypes);
   for (auto& row : s.scalar_dtypes) {
     for (PyObject*& d : row) f(d);
@@ -227,6 +250,8 @@ int module_clear(PyObject* module) {
   Py_CLEAR(s->dtypes);
   Py_CLEAR(s->device_class);
   Py_CLEAR(s->cpu);
+  s->cx.current_policy = nullptr;
+  Py_CLEAR(s->scoped_policy);
   return 0;
 }
 

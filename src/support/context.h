@@ -32,6 +32,8 @@ enum class Quick : std::uint8_t {
   rows,             ///< row after row
   last,             ///< with the row that served last, which only an instance has, as those before it
   array_struct,     ///< the same, and it is this one
+  numpy,            ///< an ndarray, by its struct
+  builtin,          ///< a builtin, by its struct
   dlpack_exchange,  ///< with this row, which the type has; as the others below
   buffer,
   dlpack,
@@ -42,7 +44,7 @@ enum class Quick : std::uint8_t {
 struct alignas(64) Route {
   PyTypeObject* type;    ///< borrowed: an address reused by another type has another tag; null = empty slot
   std::uint64_t order;   ///< Policy::rows of the policy that the plan follows
-  std::uint32_t policy;  ///< and its plan_traits()
+  std::uint64_t policy;  ///< and its traits()
   std::uint32_t tag;     ///< tp_version_tag
   std::uint32_t pins;    ///< calls that are using this slot now: while there are any it isn't refilled
   std::uint32_t traits;
@@ -88,6 +90,8 @@ struct Context {
   bool numpy2 = false;                 ///< layout of NumPy's dtype struct
   bool knows_capsules = false;         ///< a capsule's struct is the one in src/support/capsule.h
   bool knows_dicts = false;            ///< and a dict's table the one in src/support/dict_items.h
+  /// Gives the policy that holds where none is named; null as long as nobody set one.
+  void (*current_policy)(Context&, Policy* out) noexcept = nullptr;
   Names names = {};
   Route* cache = nullptr;                  ///< route_cache_size slots
   PyTypeObject* cache_sentinel = nullptr;  ///< CPython 3.10: tells that sys._clear_type_cache() ran
