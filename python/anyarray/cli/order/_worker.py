@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m anyarray.cli.order._worker CONSUMER`: what a library does with its probes, a JSON object a line.
 
-A process of its own, because a library may end it. Every probe is announced before it is given, so that the parent knows
-which one it was; `--skip N` starts again behind it. What libraries print goes to standard error.
+A process of its own, because a library may end it. Every probe is announced before it is given, so that the parent
+knows which one it was; `--skip N` starts again behind it. What libraries print goes to standard error.
 """
 
 from __future__ import annotations

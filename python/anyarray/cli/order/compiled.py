@@ -68,7 +68,7 @@ def _build(library: str, source: str, flags: list[str], units: list[str]) -> Mod
             options = ["-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing"]
             includes = [f"-I{sysconfig.get_paths()['include']}", *flags]
             command = [*compiler, *options, *includes, str(file), *units, "-o", str(made)]
-            done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
+            done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
                 raise RuntimeError(f"the test module for {library} couldn't be built: {first}")
@@ -91,6 +91,6 @@ def nanobind() -> Any:
 
 
 def pybind11() -> Any:
-    """`ensure(x)`: what `py::array::ensure` gives, None for null; `first(x)`: the first element of an array_t<float>."""
+    """`ensure(x)`: what `py::array::ensure` gives, None for null; `first(x)`: the first element of an `array_t`."""
     library = importlib.import_module("pybind11")
     return _build("pybind11", _PYBIND11, [f"-I{library.get_include()}"], [])

@@ -44,8 +44,8 @@ class Native:
 
     `preset` is the policy that imitates it, `knows` its protocols in the order of `VALUES`, `start` imports the library
     and gives the function that takes a probe. `unusable` are rows whose memory can't be used on a machine with nothing
-    but a CPU: that they were chosen shows by the error that a probe with nothing else leads to. `extra` are members that
-    the library looks at before any protocol.
+    but a CPU: that they were chosen shows by the error that a probe with nothing else leads to. `extra` are members
+    that the library looks at before any protocol; `writable` says that it asks for memory that it may write to.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Native:
     start: Callable[[], Take]
     unusable: tuple[str, ...] = ()
     extra: Mapping[str, object] = field(default_factory=dict)
+    writable: bool = False
 
     def version(self) -> str:
         try:
@@ -320,7 +321,8 @@ NATIVES: dict[str, Native] = {
         Native("tvm_ffi.from_dlpack", "tvm_ffi.from_dlpack", "tvm_ffi", "apache-tvm-ffi",
                ("dlpack_exchange", "dlpack"), _tvm_ffi_from_dlpack),
         Native("nanobind", "nanobind", "nanobind", "nanobind", ("buffer", "dlpack"), _nanobind),
-        Native("nanobind, writable", "nanobind", "nanobind", "nanobind", ("buffer", "dlpack"), _nanobind_writable),
+        Native("nanobind, writable", "nanobind", "nanobind", "nanobind", ("buffer", "dlpack"), _nanobind_writable,
+               writable=True),
         Native("pybind11.ensure", "pybind11", "pybind11", "pybind11", _NUMPY, _pybind11),
         Native("pybind11.array_t", "pybind11", "pybind11", "pybind11", _NUMPY, _pybind11_array_t),
         Native("cuda.core", "cuda.core", "cuda.core", "cuda-core", ("dlpack", _CAI), _cuda_core,
