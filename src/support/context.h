@@ -24,6 +24,7 @@ enum Traits : std::uint32_t {
   trait_copies = 1u << 5,          ///< what the array interface and __array__ give is a copy, unsaid
   trait_may_copy = 1u << 6,        ///< it may be one
   trait_plain_passes = 1u << 7,    ///< guard_after has nothing against what is_plain() in src/quirks/quirks.h
+  trait_dict_writable = 1u << 8,   ///< the SYCL USM array interface says read-only of memory that isn't (dpctl.memory)
 };
 
 /// How take_first() begins with a type.
@@ -73,7 +74,7 @@ struct alignas(64) Route {
 struct Names {
   PyObject* row_attribute[protocol_count];  ///< null where the row has none
   PyObject *dlpack_device, *max_version, *stream, *copy;
-  PyObject *shape, *typestr, *data, *strides, *descr, *offset, *mask, *version;
+  PyObject *shape, *typestr, *data, *strides, *descr, *offset, *mask, *version, *syclobj;
   PyObject* kw_max_version;  ///< ("max_version",)
   PyObject* kw_copy;         ///< ("copy",)
   PyObject* our_version;     ///< (1, 3)
