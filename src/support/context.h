@@ -66,6 +66,8 @@ struct alignas(64) Route {
   PyObject* (*dlpack_export)(Context&, PyObject* obj);  ///< capsule, or null without an error
   int (*skip_buffer)(Context&,
                      PyObject* obj);  ///< before the buffer row: 1 it can't carry this one, 0, or -1 interrupted
+  /// Before the row arrow_stream: skipped where the stream wouldn't be the object's own memory, ok, or interrupted.
+  Status (*skip_stream)(Context&, PyObject* obj, Failure&) noexcept;
   /// The dtype that a buffer's exporter says, where its format can't be relied upon; not_offered: it isn't known.
   Status (*buffer_dtype)(Context&, PyObject* exporter, DType*, Failure&);
 };
