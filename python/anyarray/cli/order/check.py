@@ -20,7 +20,7 @@ import anyarray as aa
 
 from ..matrix import _ending, _HungError, _lines
 from .natives import NATIVES, Native, Outcome, first_line
-from .probes import ERRORS, build, descriptions, states_of
+from .probes import build, descriptions, states_of
 
 #: Tells what is made of a probe; raises nothing.
 Ours = Callable[[object], Outcome]
@@ -55,40 +55,21 @@ class Known:
 _NO_FORMAT = "reads bytes and doesn't look at the format"
 _NO_DTYPE = "gives a view of a dtype that it doesn't know"
 _STREAM = "always passes a stream, and doesn't ask again without"
-_UNPACKS = "unpacks what __dlpack_device__ answers, whatever it is"
-_NONE = "calls __dlpack_device__ though it is None"
 _TABLE = "looks for the exchange table on the instance too"
-_HAS_DEVICE = "wants a __dlpack_device__ and doesn't call it"
-_NOT_IMPLEMENTED = "takes NotImplementedError for absence"
 
 KNOWN: tuple[Known, ...] = (
     Known("torch.asarray", "buffer", ("wrong:format",), _NO_FORMAT),
-    *(
-        known
-        for consumer in ("jax.dlpack.from_dlpack", "warp.from_dlpack", "cuda.core")
-        for known in (
-            Known(consumer, "dlpack", ("old:bare",), _STREAM),
-            Known(consumer, "dlpack", ("device:wrong:type",), _UNPACKS),
-        )
-    ),
+    Known("jax.dlpack.from_dlpack", "dlpack", ("old:bare",), _STREAM),
+    Known("warp.from_dlpack", "dlpack", ("old:bare",), _STREAM),
+    Known("cuda.core", "dlpack", ("old:bare",), _STREAM),
     Known("mpi4py", "buffer", ("wrong:format",), _NO_FORMAT),
     Known("mpi4py", "dlpack", ("wrong:dtype",), _NO_DTYPE),
     Known("mpi4py", "dlpack", ("old:capsule",), "refuses a legacy capsule from who took max_version"),
-    Known("mpi4py", "dlpack", ("device:wrong:type",), _UNPACKS),
-    Known("mpi4py", "dlpack", ("device:none",), _NONE),
-    Known(
-        "mpi4py",
-        "dlpack",
-        tuple(f"{where}:NotImplementedError" for where in ("read", "call", "device:read", "device:call")),
-        _NOT_IMPLEMENTED,
-    ),
-    Known("cuda.core", "dlpack", ("device:none",), _NONE),
     Known("cuda.core", "dlpack", ("wrong:dtype",), _NO_DTYPE),
     Known("nanobind", "dlpack", ("wrong:dtype",), _NO_DTYPE),
     Known("nanobind, writable", "dlpack", ("wrong:dtype",), _NO_DTYPE),
     Known("tvm_ffi", "dlpack_exchange", ("instance",), _TABLE),
     Known("tvm_ffi.from_dlpack", "dlpack_exchange", ("instance",), _TABLE),
-    Known("dpnp.from_dlpack", "dlpack", tuple(f"device:call:{name}" for name in ERRORS), _HAS_DEVICE),
 )
 
 
