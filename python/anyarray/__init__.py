@@ -7,7 +7,20 @@
 ((3,), 'uint8', True)
 """
 
-from ._core import Array, DType, Policy, explain, presets, protocols, quirks_table, view
+from ._core import (
+    Array,
+    DType,
+    Policy,
+    consumers,
+    explain,
+    get_default_policy,
+    presets,
+    protocols,
+    quirks_table,
+    set_default_policy,
+    view,
+)
+from ._policy import default_policy
 from ._version import __version__
 from .device import Device, DeviceType
 from .errors import Attempt, ExchangeError, NotAnArrayError
@@ -24,9 +37,13 @@ __all__ = [
     "NotAnArrayError",
     "Policy",
     "__version__",
+    "consumers",
+    "default_policy",
     "explain",
+    "get_default_policy",
     "presets",
     "protocols",
     "quirks_table",
+    "set_default_policy",
     "view",
 ]

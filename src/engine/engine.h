@@ -50,6 +50,10 @@ class Trace {
 /// `out` holds nothing, and the trace says why; with `interrupted` an exception is set as well.
 Status take(Context& cx, PyObject* obj, const Request* request, Borrow& out, Trace& trace) noexcept;
 
+/// The policy that a request names, else the one that holds here and now, which is copied to `storage` where it isn't
+/// the library's own.
+const Policy& policy_of(Context& cx, const Request* request, Policy* storage) noexcept;
+
 /// The rows that the object's type has, whatever a policy names; 0 with an exception set, which is rare.
 ProtocolMask offered_by_type(Context& cx, PyObject* obj) noexcept;
 

@@ -9,13 +9,31 @@
 
 namespace anyarray {
 
-/// take() under the default policy with nothing asked. With `raise` the one error is set on failure, as raise_trace.
-Status take_first(Context& cx, PyObject* obj, Borrow& out, bool raise) noexcept;
+/// How an object is to be taken, where nothing but a policy is asked for. With `raise` the one error is set on failure,
+/// as by raise_trace().
+struct Call {
+  const Policy* policy;
+  const Request* request;  ///< that named the policy; null for the default
+  bool raise;
+};
+inline constexpr Call quiet_call{&default_policy, nullptr, false};
+inline constexpr Call raising_call{&default_policy, nullptr, true};
+
+/// Whether a request asks for nothing but a policy.
+inline bool asks_policy_alone(const Request& r) noexcept {
+  return r.policy != nullptr && r.allow == 0 && !r.has_conditions();
+}
+
+/// take() under the default policy with nothing asked.
+Status take_first(Context& cx, PyObject* obj, Borrow& out, const Call& call) noexcept;
 /// The same for an exact memoryview.
-Status take_first_memoryview(Context& cx, PyObject* obj, Borrow& out, bool raise) noexcept;
+Status take_first_memoryview(Context& cx, PyObject* obj, Borrow& out, const Call& call) noexcept;
+/// take() with nothing asked but a policy.
+Status take_by_policy(Context& cx, PyObject* obj, Borrow& out, const Call& call) noexcept;
 
 /// Calls nothing but at its very end, so that no register has to be saved.
-__attribute__((always_inline)) inline Status take_quick(Context& cx, PyObject* obj, Borrow& out, bool raise) noexcept {
+__attribute__((always_inline)) inline Status take_quick(Context& cx, PyObject* obj, Borrow& out,
+                                                        const Call& call) noexcept {
   PyTypeObject* type = Py_TYPE(obj);
   if (type == cx.ndarray) {
     if (__builtin_expect(numpy_decode_known(cx, obj, out), 1)) {
@@ -32,14 +50,14 @@ __attribute__((always_inline)) inline Status take_quick(Context& cx, PyObject* o
     take_bytearray(cx, obj, out);
     return Status::ok;
   } else if (type == &PyMemoryView_Type) {
-    return take_first_memoryview(cx, obj, out, raise);
+    return take_first_memoryview(cx, obj, out, call);
   } else if (type == cx.array_type) {
     if (__builtin_expect(take_array(cx, obj, out), 1)) {
       out.protocol = static_cast<std::uint8_t>(Protocol::builtin);
       return Status::ok;
     }
   }
-  return take_first(cx, obj, out, raise);
+  return take_first(cx, obj, out, call);
 }
 
 }  // namespace anyarray

@@ -24,8 +24,10 @@ bool has_instance_attributes(PyTypeObject* type) noexcept {
   return type->tp_dictoffset != 0;
 }
 
-/// What the type offers by itself, as bits. The C type is the offer for rows without an attribute.
-ProtocolMask offers_of(Context& cx, PyTypeObject* type) noexcept {
+/// What the type offers by itself, as bits. The C type is the offer for rows without an attribute. `none`: rows whose
+/// attribute the type has as None.
+ProtocolMask offers_of(Context& cx, PyTypeObject* type, ProtocolMask* none) noexcept {
+  *none = 0;
   ProtocolMask mask = 0;
   if (cx.ndarray != nullptr && PyType_IsSubtype(type, cx.ndarray)) mask |= mask_of(Protocol::numpy);
   if (type == &PyBytes_Type || type == &PyByteArray_Type || type == &PyMemoryView_Type || type == cx.array_type) {
@@ -37,14 +39,16 @@ ProtocolMask offers_of(Context& cx, PyTypeObject* type) noexcept {
     PyObject* name = cx.names.row_attribute[row];
     if (name == nullptr) continue;
     PyObject* found = lookup_on_type(type, name);
-    if (found != nullptr && found != Py_None) mask |= mask_of(static_cast<Protocol>(row));
+    if (found != nullptr) (found != Py_None ? mask : *none) |= mask_of(static_cast<Protocol>(row));
   }
   return mask;
 }
 
-void plan(Route& route, const Policy& policy, ProtocolMask on_instance) noexcept {
+void plan(Route& route, const Policy& policy, ProtocolMask on_instance, ProtocolMask none) noexcept {
   route.n = 0;
-  const ProtocolMask first = policy.lookup == Lookup::instance ? route.on_type | on_instance : route.on_type;
+  if (policy.lookup == Lookup::type || policy.lookup == Lookup::method) on_instance = 0;
+  ProtocolMask first = route.on_type | (none & policy.ends_on(Cause::none));
+  if (policy.lookup == Lookup::instance) first |= on_instance;
   for (int i = 0; i < policy.n; ++i) {
     if ((first & mask_of(policy.at(i))) != 0) route.plan[route.n++] = static_cast<std::uint8_t>(policy.at(i));
   }
@@ -65,22 +69,37 @@ ProtocolMask instance_rows(PyTypeObject* type, ProtocolMask on_type) noexcept {
   return mask & ~on_type;
 }
 
+/// Rows whose attribute on the type is a method to everybody but isn't callable as it stands there: properties.
+ProtocolMask uncallable_rows(const Context& cx, PyTypeObject* type) noexcept {
+  ProtocolMask mask = 0;
+  for (Protocol row : {Protocol::dlpack, Protocol::array_method}) {
+    PyObject* found = lookup_on_type(type, cx.names.row_attribute[static_cast<int>(row)]);
+    if (found != nullptr && PyCallable_Check(found) == 0) mask |= mask_of(row);
+  }
+  return mask;
+}
+
 /// How many leading rows may be tried without the questions that run() asks before a row.
 std::uint8_t quick_rows(const Route& r, const Policy& policy) noexcept {
   if (r.guard_before != nullptr) return 0;
   // skip_buffer is asked once, before the first row: it must be the buffer, and another must follow.
   if (r.skip_buffer != nullptr && (r.n < 2 || r.plan[0] != static_cast<int>(Protocol::buffer))) return 0;
   std::uint8_t n = 0;
-  const bool asks_device = policy.device_first && (r.on_type & mask_of(Protocol::dlpack)) != 0;
-  while (n < r.n && !(asks_device && (protocol_rows[r.plan[n]].traits & row_mirror) != 0)) ++n;
+  const bool asks = policy.device_first && (r.on_type & mask_of(Protocol::dlpack)) != 0;
+  const ProtocolMask careful =
+      policy.careful | (policy.device_method != DeviceMethod::ignored ? mask_of(Protocol::dlpack) : 0);
+  const auto is_asked = [&](Protocol row) { return (asks && asks_device(row)) || (careful & mask_of(row)) != 0; };
+  while (n < r.n && !is_asked(static_cast<Protocol>(r.plan[n]))) ++n;
   return r.skip_buffer != nullptr && n < 2 ? 0 : n;
 }
 
-Quick quick_way(const Route& r) noexcept {
+Quick quick_way(const Context& cx, const Route& r) noexcept {
   if (r.n_quick == 0) return Quick::never;
   const auto first = static_cast<Protocol>(r.plan[0]);
   // A row that only an instance may have mostly isn't there.
   if (r.skip_buffer != nullptr || (r.on_type & mask_of(first)) == 0) return Quick::rows;
+  if (first == Protocol::numpy && r.type == cx.ndarray) return Quick::numpy;
+  if (first == Protocol::builtin) return Quick::builtin;
   if (first == Protocol::dlpack_exchange) return Quick::dlpack_exchange;
   if (first == Protocol::buffer) return Quick::buffer;
   return first == Protocol::dlpack ? Quick::dlpack : Quick::rows;
@@ -95,10 +114,11 @@ Route* probe(Context& cx, PyTypeObject* type, const Policy& policy, Route* slot,
   array_seen(cx);
   Route r;
   std::memset(static_cast<void*>(&r), 0, sizeof r);
-  r.on_type = offers_of(cx, type);  // looks up on the type, which gives it a tag where it can have one
+  ProtocolMask none = 0;
+  r.on_type = offers_of(cx, type, &none);  // looks up on the type, which gives it a tag where it can have one
   r.type = type;
   r.order = policy.rows;
-  r.policy = policy.plan_traits();
+  r.policy = policy.traits();
   r.tag = type->tp_version_tag;
   const ProtocolMask offered = r.on_type;
   if (quirks::examine(cx, type, r) != Status::ok) return nullptr;
@@ -107,15 +127,16 @@ Route* probe(Context& cx, PyTypeObject* type, const Policy& policy, Route* slot,
     Failure why;  // the row is kept: the adapter says why the table can't be used
     if (exchange_of(cx, table, &r.exchange, why) == Status::interrupted) return nullptr;
   }
+  if (policy.lookup == Lookup::method) r.on_type &= ~uncallable_rows(cx, type);
   const ProtocolMask on_instance = instance_rows(type, offered);
   if (!has_instance_attributes(type)) r.traits |= trait_direct_methods;
   if ((r.on_type & mask_of(Protocol::dlpack)) != 0 && (r.traits & trait_direct_methods) != 0) {
     PyObject* method = lookup_on_type(type, cx.names.row_attribute[static_cast<int>(Protocol::dlpack)]);
     if (method != nullptr && (Py_TYPE(method)->tp_flags & Py_TPFLAGS_METHOD_DESCRIPTOR) != 0) r.dlpack_method = method;
   }
-  plan(r, policy, on_instance);
+  plan(r, policy, on_instance, none);
   r.n_quick = quick_rows(r, policy);
-  r.quick = quick_way(r);
+  r.quick = quick_way(cx, r);
   const bool cacheable = r.tag != 0 && r.tag == type->tp_version_tag;  // code of others ran meanwhile
   Route* target = cacheable && slot->pins == 0 ? slot : local;
   *target = r;

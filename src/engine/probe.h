@@ -11,7 +11,7 @@ Route* probe(Context& cx, PyTypeObject* type, const Policy& policy, Route* slot,
 
 /// Where the cache keeps a type under a policy.
 inline Route* slot_of(Context& cx, PyTypeObject* type, const Policy& policy) noexcept {
-  const std::uint64_t mixed = (policy.rows ^ policy.plan_traits()) * 0x9E3779B97F4A7C15u >> 32;
+  const std::uint64_t mixed = (policy.rows ^ policy.traits()) * 0x9E3779B97F4A7C15u >> 32;
   return &cx.cache[(reinterpret_cast<std::uintptr_t>(type) >> 4 ^ mixed) & (route_cache_size - 1)];
 }
 
@@ -32,7 +32,7 @@ inline Route* find_cached(Context& cx, PyTypeObject* type, const Policy& policy)
   check_sentinel(cx);
   Route* slot = slot_of(cx, type, policy);
   const bool hit = slot->type == type && slot->tag == type->tp_version_tag && slot->order == policy.rows &&
-                   slot->policy == policy.plan_traits();
+                   slot->policy == policy.traits();
   return __builtin_expect(hit, 1) ? slot : nullptr;
 }
 

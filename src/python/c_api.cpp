@@ -12,9 +12,15 @@ namespace {
 
 Context& context_of(void* context) noexcept { return *static_cast<Context*>(context); }
 
-/// With a request, or where only a trace will do.
+/// With a request, or under another default policy than the library's.
 __attribute__((noinline)) Status borrow_as_asked(Context& cx, PyObject* obj, const Request* request, Borrow& out,
                                                  bool raise) {
+  if (request == nullptr) {
+    Policy storage;
+    const Policy& policy = policy_of(cx, nullptr, &storage);
+    return take_by_policy(cx, obj, out, {&policy, nullptr, raise});
+  }
+  if (asks_policy_alone(*request)) return take_by_policy(cx, obj, out, {request->policy, request, raise});
   Trace trace;
   const Status status = take(cx, obj, request, out, trace);
   if (__builtin_expect(status != Status::ok, 0) && raise) raise_trace(cx, obj, request, status, trace);
@@ -24,13 +30,15 @@ __attribute__((noinline)) Status borrow_as_asked(Context& cx, PyObject* obj, con
 namespace table {
 
 Status borrow(void* context, PyObject* obj, const Request* request, Borrow* out) {
-  if (request == nullptr) return take_quick(context_of(context), obj, *out, false);
-  return borrow_as_asked(context_of(context), obj, request, *out, false);
+  Context& cx = context_of(context);
+  if (request == nullptr && cx.current_policy == nullptr) return take_quick(cx, obj, *out, quiet_call);
+  return borrow_as_asked(cx, obj, request, *out, false);
 }
 
 Status borrow_or_raise(void* context, PyObject* obj, const Request* request, Borrow* out) {
-  if (request == nullptr) return take_quick(context_of(context), obj, *out, true);
-  return borrow_as_asked(context_of(context), obj, request, *out, true);
+  Context& cx = context_of(context);
+  if (request == nullptr && cx.current_policy == nullptr) return take_quick(cx, obj, *out, raising_call);
+  return borrow_as_asked(cx, obj, request, *out, true);
 }
 
 void release(void*, Borrow* borrow) {

@@ -36,8 +36,8 @@ PyObject* explain_object(State& s, PyObject* obj, const Request* request) noexce
   }
   Ref words(request_words(s, request));
   Ref attempts(attempts_tuple(trace));
-  const Policy& policy = request != nullptr && request->policy != nullptr ? *request->policy : presets[0].policy;
-  Ref policy_text(policy_words(policy));
+  Policy storage;
+  Ref policy_text(policy_words(policy_of(s.cx, request, &storage)));
   Ref make(package_function("anyarray.explanation", "make_explanation"));
   if (!words || !attempts || !policy_text || !make) return nullptr;
   return PyObject_CallFunction(make.get(), "OOOsOOO", obj, policy_text.get(), words.get(), status_name(status),

@@ -20,27 +20,38 @@ PyCFunction as_cfunction(F* f) noexcept {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
 }
 
-PyObject* view_slow(State& s, PyObject* obj, const Request* request, ArrayObject* a) noexcept {
+/// With what was asked put into `a`, or the error set.
+Status view_as_asked(Context& cx, PyObject* obj, const Request& request, Borrow& out) noexcept {
+  Policy storage;
+  if (request.allow == 0 && !request.has_conditions()) {
+    const Policy& policy = policy_of(cx, &request, &storage);
+    return take_by_policy(cx, obj, out, {&policy, &request, true});
+  }
   Trace trace;
-  const Status status = take(s.cx, obj, request, a->borrow, trace);
-  if (__builtin_expect(status == Status::ok, 1)) return array_adopt(s, a);
-  array_discard(s, a);
-  return raise_trace(s.cx, obj, request, status, trace);
+  const Status status = take(cx, obj, &request, out, trace);
+  if (__builtin_expect(status != Status::ok, 0)) raise_trace(cx, obj, &request, status, trace);
+  return status;
 }
 
-PyObject* view_with_keywords(State& s, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) noexcept {
+__attribute__((noinline)) PyObject* view_with_keywords(State& s, PyObject* const* args, Py_ssize_t nargs,
+                                                       PyObject* kwnames) noexcept {
   ParsedRequest parsed;
   if (!parse_request(s, "view", args, nargs, kwnames, parsed)) return nullptr;
   ArrayObject* a = array_reserve(s);
-  return a != nullptr ? view_slow(s, args[0], &parsed.request, a) : nullptr;
+  if (a == nullptr) return nullptr;
+  if (view_as_asked(s.cx, args[0], parsed.request, a->borrow) == Status::ok) return array_adopt(s, a);
+  array_discard(s, a);
+  return nullptr;
 }
 
 PyObject* view(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   State& s = state_of_module(module);
-  if (__builtin_expect(nargs != 1 || kwnames != nullptr, 0)) return view_with_keywords(s, args, nargs, kwnames);
+  if (__builtin_expect(nargs != 1 || kwnames != nullptr || s.cx.current_policy != nullptr, 0)) {
+    return view_with_keywords(s, args, nargs, kwnames);
+  }
   ArrayObject* a = array_reserve(s);
   if (__builtin_expect(a == nullptr, 0)) return nullptr;
-  if (__builtin_expect(take_quick(s.cx, args[0], a->borrow, true) == Status::ok, 1)) return array_adopt(s, a);
+  if (__builtin_expect(take_quick(s.cx, args[0], a->borrow, raising_call) == Status::ok, 1)) return array_adopt(s, a);
   array_discard(s, a);
   return nullptr;
 }
@@ -74,6 +85,20 @@ PyObject* preset_table(PyObject* module, PyObject*) {
     Ref policy(PyObject_CallFunction(reinterpret_cast<PyObject*>(s.policy_type), "s", presets[i].name));
     Ref row(policy ? Py_BuildValue("(Os)", policy.get(), presets[i].text) : nullptr);
     if (!row || PyDict_SetItemString(all.get(), presets[i].name, row.get()) < 0) return nullptr;
+  }
+  return all.release();
+}
+
+PyObject* consumer_table(PyObject* module, PyObject*) {
+  State& s = state_of_module(module);
+  Ref all(PyDict_New());
+  for (int i = 0; all && i < preset_count; ++i) {
+    const Preset& p = presets[i];
+    if (p.consumer[0] == '\0') continue;
+    Ref row(Py_BuildValue("{s:N,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:O}", "policy", policy_object(s, p.policy), "text", p.text,
+                          "consumer", p.consumer, "steps", p.steps, "handshake", p.handshake, "nothing", p.nothing,
+                          "versions", p.versions, "source", p.source, "runs", p.runs ? Py_True : Py_False));
+    if (!row || PyDict_SetItemString(all.get(), p.name, row.get()) < 0) return nullptr;
   }
   return all.release();
 }
@@ -134,6 +159,16 @@ PyMethodDef functions[] = {
      "name : str\n    What policy= takes.\n"
      "policy : Policy\n    Its fields are order, lookup, on_failure and device_first.\n"
      "text : str\n    The preset in one sentence.\n"},
+    {"consumers", consumer_table, METH_NOARGS,
+     "consumers($module, /)\n--\n\nThe presets that imitate a consumer: a dict {name: dict}, whose values are\n\n"
+     "policy : Policy\n    Its order, and what ends it.\n"
+     "text : str\n    In one sentence.\n"
+     "consumer : str\n    The function or type that is imitated.\n"
+     "steps : str\n    All that it looks for, in order: protocols, and \"=words\" for what isn't one of anyarray's.\n"
+     "handshake : str\n    Keywords of each call of __dlpack__; what follows a \"/\" is tried after a TypeError.\n"
+     "nothing : str\n    What it does with an object that offers nothing.\n"
+     "versions, source : str\n    The versions in which this was seen, and where.\n"
+     "runs : bool\n    Whether it is checked against the installed library; otherwise it was read from source.\n"},
     {"quirks_table", quirks_table, METH_NOARGS,
      "quirks_table($module, /)\n--\n\nWhat is known of single libraries: a list of dicts whose values are str.\n\n"
      "id\n    Name of the quirk.\n"
@@ -143,6 +178,17 @@ PyMethodDef functions[] = {
      "another way.\n"
      "text\n    What the library does.\n"
      "reference\n    With which version it was measured, and its issue.\n"},
+    {"get_default_policy", get_default_policy, METH_NOARGS,
+     "get_default_policy($module, /)\n--\n\nThe policy that holds here and now where none is named.\n\n"
+     "Returns\n-------\nPolicy\n"},
+    {"set_default_policy", set_default_policy, METH_O,
+     "set_default_policy($module, policy, /)\n--\n\n"
+     "Makes a policy the one that holds in this interpreter where none is named, for C callers too.\n\n"
+     "Parameters\n----------\n"
+     "policy : None, str, list of str, or Policy\n    None: the library's own again.\n\n"
+     "Returns\n-------\nPolicy\n    The one that held before.\n"},
+    {"_scope_policy", scope_policy, METH_O, nullptr},
+    {"_unscope_policy", unscope_policy, METH_O, nullptr},
     {"_live", live, METH_NOARGS, "_live($module, /)\n--\n\nBorrows that are held now in this interpreter."},
     {"_parse_device", parse_device_text, METH_O, nullptr},
     {"_device_text", device_text, METH_O, nullptr},
@@ -173,6 +219,7 @@ bool names_init(Names& n) noexcept {
   n.offset = intern("offset");
   n.mask = intern("mask");
   n.version = intern("version");
+  n.syclobj = intern("syclobj");
   if (!ok) return false;
   n.kw_max_version = PyTuple_Pack(1, n.max_version);
   n.kw_copy = PyTuple_Pack(1, n.copy);
@@ -189,6 +236,7 @@ void each_reference(State& s, F&& f) noexcept {
   }
   f(s.dtype_type);
   f(s.policy_type);
+  f(s.scoped_policy);
   f(s.dtypes);
   for (auto& row : s.scalar_dtypes) {
     for (PyObject*& d : row) f(d);
@@ -199,8 +247,9 @@ void each_reference(State& s, F&& f) noexcept {
 
 void names_clear(Names& n) noexcept {
   for (PyObject*& name : n.row_attribute) Py_CLEAR(name);
-  for (PyObject** p : {&n.dlpack_device, &n.max_version, &n.stream, &n.copy, &n.shape, &n.typestr, &n.data, &n.strides,
-                       &n.descr, &n.offset, &n.mask, &n.version, &n.kw_max_version, &n.kw_copy, &n.our_version}) {
+  for (PyObject** p :
+       {&n.dlpack_device, &n.max_version, &n.stream, &n.copy, &n.shape, &n.typestr, &n.data, &n.strides, &n.descr,
+        &n.offset, &n.mask, &n.version, &n.syclobj, &n.kw_max_version, &n.kw_copy, &n.our_version}) {
     Py_CLEAR(*p);
   }
 }
@@ -227,6 +276,8 @@ int module_clear(PyObject* module) {
   Py_CLEAR(s->dtypes);
   Py_CLEAR(s->device_class);
   Py_CLEAR(s->cpu);
+  s->cx.current_policy = nullptr;
+  Py_CLEAR(s->scoped_policy);
   return 0;
 }
 

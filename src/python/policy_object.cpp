@@ -8,8 +8,6 @@
 namespace anyarray {
 namespace {
 
-const Policy& value_of(PyObject* self) noexcept { return reinterpret_cast<PolicyObject*>(self)->policy; }
-
 /// "a, b, c" from names of rows or presets. Null with an error.
 PyObject* listed(bool of_rows) noexcept {
   Ref names(PyList_New(0));
@@ -65,88 +63,6 @@ bool order_from_sequence(PyObject* rows, Policy* out) noexcept {
   return true;
 }
 
-/// 0 or 1 for one of two words; -1 with an error.
-int one_of(const char* what, PyObject* given, const char* first, const char* second) noexcept {
-  if (PyUnicode_Check(given)) {
-    if (PyUnicode_CompareWithASCIIString(given, first) == 0) return 0;
-    if (PyUnicode_CompareWithASCIIString(given, second) == 0) return 1;
-  }
-  PyErr_Format(PyExc_ValueError, "%s is '%s' or '%s', not %R", what, first, second, given);
-  return -1;
-}
-
-PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  PyObject *order = nullptr, *lookup = Py_None, *on_failure = Py_None, *device_first = Py_None;
-  static const char* keywords[] = {"order", "lookup", "on_failure", "device_first", nullptr};
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOO:Policy", const_cast<char**>(keywords), &order, &lookup,
-                                   &on_failure, &device_first)) {
-    return nullptr;
-  }
-  Policy p;
-  if (PyUnicode_Check(order)) {
-    const Policy* preset = preset_from_object(order);
-    if (preset == nullptr) return nullptr;
-    p = *preset;
-  } else if (Py_IS_TYPE(order, type)) {
-    p = value_of(order);
-  } else if (PyList_Check(order) || PyTuple_Check(order)) {
-    if (!order_from_sequence(order, &p)) return nullptr;
-  } else {
-    return PyErr_Format(PyExc_TypeError,
-                        "order is the name of a preset, a Policy, or a list or tuple of names of protocols, not %.200s",
-                        Py_TYPE(order)->tp_name);
-  }
-  if (lookup != Py_None) {
-    const int i = one_of("lookup", lookup, "type_first", "instance");
-    if (i < 0) return nullptr;
-    p.lookup = i == 0 ? Lookup::type_first : Lookup::instance;
-  }
-  if (on_failure != Py_None) {
-    const int i = one_of("on_failure", on_failure, "continue", "raise");
-    if (i < 0) return nullptr;
-    p.on_failure = i == 0 ? OnFailure::go_on : OnFailure::stop;
-    if (i == 0) p.final_rows = p.final_content = 0;
-  }
-  if (device_first != Py_None) {
-    if (!PyBool_Check(device_first)) {
-      return PyErr_Format(PyExc_TypeError, "device_first is True or False, not %.200s", Py_TYPE(device_first)->tp_name);
-    }
-    p.device_first = device_first == Py_True;
-  }
-  auto* self = PyObject_New(PolicyObject, type);
-  if (self != nullptr) self->policy = p;
-  return reinterpret_cast<PyObject*>(self);
-}
-
-void dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_Free(self);
-  Py_DECREF(type);
-}
-
-bool same_rows(const Policy& a, const Policy& b) noexcept {
-  return a.rows == b.rows && a.n == b.n && a.final_rows == b.final_rows && a.final_content == b.final_content;
-}
-bool same(const Policy& a, const Policy& b) noexcept {
-  return same_rows(a, b) && a.lookup == b.lookup && a.on_failure == b.on_failure && a.device_first == b.device_first;
-}
-
-PyObject* compare(PyObject* self, PyObject* other, int op) {
-  if ((op != Py_EQ && op != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self))) Py_RETURN_NOTIMPLEMENTED;
-  return PyBool_FromLong(same(value_of(self), value_of(other)) == (op == Py_EQ));
-}
-
-Py_hash_t hash(PyObject* self) {
-  const Policy& p = value_of(self);
-  std::uint64_t h = 1469598103934665603u;
-  const auto mix = [&h](unsigned v) { h = (h ^ v) * 1099511628211u; };
-  for (int i = 0; i < p.n; ++i) mix(static_cast<unsigned>(p.at(i)));
-  mix(static_cast<unsigned>(p.lookup) | static_cast<unsigned>(p.on_failure) << 1 |
-      static_cast<unsigned>(p.device_first) << 2);
-  const auto result = static_cast<Py_hash_t>(h);
-  return result == -1 ? -2 : result;
-}
-
 PyObject* order_of(const Policy& p) noexcept {
   Ref order(PyTuple_New(p.n));
   for (int i = 0; order && i < p.n; ++i) {
@@ -157,37 +73,204 @@ PyObject* order_of(const Policy& p) noexcept {
   return order.release();
 }
 
-const char* lookup_word(const Policy& p) noexcept { return p.lookup == Lookup::type_first ? "type_first" : "instance"; }
-const char* failure_word(const Policy& p) noexcept { return p.on_failure == OnFailure::go_on ? "continue" : "raise"; }
+bool cause_from_object(PyObject* name, Cause* out) noexcept {
+  Ref all(PyUnicode_FromString(""));
+  for (int i = 0; all && i < cause_count; ++i) {
+    const char* word = cause_name(static_cast<Cause>(i));
+    if (PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, word) == 0) {
+      *out = static_cast<Cause>(i);
+      return true;
+    }
+    all = Ref(PyUnicode_FromFormat(i == 0 ? "%U%s" : "%U, %s", all.get(), word));
+  }
+  if (all) PyErr_Format(PyExc_ValueError, "there is no cause named %R; there are: %U", name, all.get());
+  return false;
+}
 
-PyObject* repr(PyObject* self) { return policy_words(value_of(self)); }
-PyObject* get_order(PyObject* self, void*) { return order_of(value_of(self)); }
-PyObject* get_lookup(PyObject* self, void*) { return PyUnicode_InternFromString(lookup_word(value_of(self))); }
-PyObject* get_on_failure(PyObject* self, void*) { return PyUnicode_InternFromString(failure_word(value_of(self))); }
-PyObject* get_device_first(PyObject* self, void*) { return PyBool_FromLong(value_of(self).device_first); }
+void clear_final(Policy& p) noexcept {
+  for (int i = 0; i < cause_count; ++i) p.pass(static_cast<Cause>(i), p.mask);
+}
+
+/// {cause: rows}: replaces what is final.
+bool final_from_mapping(PyObject* final, Policy* out) noexcept {
+  Ref items(PyMapping_Check(final) != 0 && !PyUnicode_Check(final) ? PyMapping_Items(final) : nullptr);
+  if (!items) {
+    if (PyErr_Occurred() != nullptr) return false;
+    PyErr_Format(PyExc_TypeError, "final is a mapping from causes to names of protocols, not %.200s",
+                 Py_TYPE(final)->tp_name);
+    return false;
+  }
+  clear_final(*out);
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+    PyObject* item = PyList_GET_ITEM(items.get(), i);  // a 2-tuple, as PyMapping_Items makes sure
+    Policy rows;
+    Cause cause;
+    if (!PyTuple_Check(item) || PyTuple_GET_SIZE(item) != 2) {
+      PyErr_SetString(PyExc_TypeError, "final has items that aren't pairs");
+      return false;
+    }
+    if (!cause_from_object(PyTuple_GET_ITEM(item, 0), &cause)) return false;
+    if (!order_from_sequence(PyTuple_GET_ITEM(item, 1), &rows)) return false;
+    if ((rows.mask & ~out->mask) != 0) {
+      Ref order(order_of(*out));
+      if (order) PyErr_Format(PyExc_ValueError, "final names protocols that the order, %R, doesn't have", order.get());
+      return false;
+    }
+    out->end(cause, rows.mask);
+  }
+  return true;
+}
+
+// By their numbers.
+constexpr const char* lookup_words[] = {"type_first", "instance", "type", "method"};
+constexpr const char* device_words[] = {"ignored", "present", "called", "checked"};
+constexpr const char* failure_words[] = {"continue", "raise"};
+
+/// The number of a word; -1 with an error that lists them.
+template <int N>
+int one_of(const char* what, PyObject* given, const char* const (&words)[N]) noexcept {
+  for (int i = 0; PyUnicode_Check(given) && i < N; ++i) {
+    if (PyUnicode_CompareWithASCIIString(given, words[i]) == 0) return i;
+  }
+  Ref all(PyUnicode_FromFormat("'%s'", words[0]));
+  for (int i = 1; all && i < N; ++i) {
+    all = Ref(PyUnicode_FromFormat(i + 1 < N ? "%U, '%s'" : "%U or '%s'", all.get(), words[i]));
+  }
+  if (all) PyErr_Format(PyExc_ValueError, "%s is %U, not %R", what, all.get(), given);
+  return -1;
+}
+
+PyObject* make(PyTypeObject* type, const Policy& p) noexcept {
+  auto* self = PyObject_New(PolicyObject, type);
+  if (self != nullptr) self->policy = p;
+  return reinterpret_cast<PyObject*>(self);
+}
+
+PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  PyObject *order = nullptr, *lookup = Py_None, *on_failure = Py_None, *device_first = Py_None;
+  PyObject *device_method = Py_None, *final = Py_None;
+  static const char* keywords[] = {"order", "lookup", "on_failure", "device_first", "device_method", "final", nullptr};
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOOOO:Policy", const_cast<char**>(keywords), &order, &lookup,
+                                   &on_failure, &device_first, &device_method, &final)) {
+    return nullptr;
+  }
+  Policy p;
+  if (PyUnicode_Check(order)) {
+    const Policy* preset = preset_from_object(order);
+    if (preset == nullptr) return nullptr;
+    p = *preset;
+  } else if (Py_IS_TYPE(order, type)) {
+    p = policy_of_object(order);
+  } else if (PyList_Check(order) || PyTuple_Check(order)) {
+    if (!order_from_sequence(order, &p)) return nullptr;
+  } else {
+    return PyErr_Format(PyExc_TypeError,
+                        "order is the name of a preset, a Policy, or a list or tuple of names of protocols, not %.200s",
+                        Py_TYPE(order)->tp_name);
+  }
+  if (lookup != Py_None) {
+    const int i = one_of("lookup", lookup, lookup_words);
+    if (i < 0) return nullptr;
+    p.lookup = static_cast<Lookup>(i);
+  }
+  if (on_failure != Py_None) {
+    const int i = one_of("on_failure", on_failure, failure_words);
+    if (i < 0) return nullptr;
+    p.on_failure = i == 0 ? OnFailure::go_on : OnFailure::stop;
+    if (i == 0) clear_final(p);
+  }
+  if (device_first != Py_None) {
+    if (!PyBool_Check(device_first)) {
+      return PyErr_Format(PyExc_TypeError, "device_first is True or False, not %.200s", Py_TYPE(device_first)->tp_name);
+    }
+    p.device_first = device_first == Py_True;
+  }
+  if (device_method != Py_None) {
+    const int i = one_of("device_method", device_method, device_words);
+    if (i < 0) return nullptr;
+    p.device_method = static_cast<DeviceMethod>(i);
+  }
+  if (final != Py_None && !final_from_mapping(final, &p)) return nullptr;
+  return make(type, p);
+}
+
+void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+PyObject* compare(PyObject* self, PyObject* other, int op) {
+  if ((op != Py_EQ && op != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self))) Py_RETURN_NOTIMPLEMENTED;
+  return PyBool_FromLong((policy_of_object(self) == policy_of_object(other)) == (op == Py_EQ));
+}
+
+Py_hash_t hash(PyObject* self) {
+  const Policy& p = policy_of_object(self);
+  std::uint64_t h = 1469598103934665603u;
+  const auto mix = [&h](unsigned v) { h = (h ^ v) * 1099511628211u; };
+  for (int i = 0; i < p.n; ++i) mix(static_cast<unsigned>(p.at(i)));
+  mix(static_cast<unsigned>(p.lookup) | static_cast<unsigned>(p.on_failure) << 2 |
+      static_cast<unsigned>(p.device_first) << 3);
+  const auto result = static_cast<Py_hash_t>(h);
+  return result == -1 ? -2 : result;
+}
+
+const char* lookup_word(const Policy& p) noexcept { return lookup_words[static_cast<int>(p.lookup)]; }
+const char* failure_word(const Policy& p) noexcept { return failure_words[static_cast<int>(p.on_failure)]; }
+
+PyObject* repr(PyObject* self) { return policy_words(policy_of_object(self)); }
+PyObject* get_order(PyObject* self, void*) { return order_of(policy_of_object(self)); }
+PyObject* get_lookup(PyObject* self, void*) { return PyUnicode_InternFromString(lookup_word(policy_of_object(self))); }
+PyObject* get_on_failure(PyObject* self, void*) {
+  return PyUnicode_InternFromString(failure_word(policy_of_object(self)));
+}
+PyObject* get_device_first(PyObject* self, void*) { return PyBool_FromLong(policy_of_object(self).device_first); }
+
+/// {cause: rows} of what is final; causes without rows aren't in it.
+PyObject* final_of(const Policy& p) noexcept {
+  Ref all(PyDict_New());
+  for (int i = 0; all && i < cause_count; ++i) {
+    Policy rows;
+    for (int row = 0; row < p.n; ++row) {
+      if ((p.final[i] & mask_of(p.at(row))) != 0) rows.add(p.at(row));
+    }
+    if (rows.n == 0) continue;
+    Ref names(order_of(rows));
+    if (!names || PyDict_SetItemString(all.get(), cause_name(static_cast<Cause>(i)), names.get()) < 0) return nullptr;
+  }
+  return all.release();
+}
+
+const char* device_word(const Policy& p) noexcept { return device_words[static_cast<int>(p.device_method)]; }
+PyObject* get_device_method(PyObject* self, void*) {
+  return PyUnicode_InternFromString(device_word(policy_of_object(self)));
+}
+PyObject* get_final(PyObject* self, void*) { return final_of(policy_of_object(self)); }
 
 PyObject* reduce(PyObject* self, PyObject*) {
   Ref rebuild(package_function("anyarray._rebuild", "policy"));
-  const Policy& p = value_of(self);
-  Ref start;
-  // Rows whose failure is final come with a preset and can't be told otherwise.
-  for (int i = 0; i < preset_count && !start; ++i) {
-    if (same_rows(presets[i].policy, p)) start = Ref(PyUnicode_FromString(presets[i].name));
-  }
-  if (!start) start = Ref(order_of(p));
-  if (!rebuild || !start) return nullptr;
-  const bool plain = p.on_failure == OnFailure::go_on;
-  return Py_BuildValue("O(OszO)", rebuild.get(), start.get(), lookup_word(p), plain ? nullptr : failure_word(p),
-                       p.device_first ? Py_True : Py_False);
+  const Policy& p = policy_of_object(self);
+  Ref order(order_of(p)), final(final_of(p));
+  if (!rebuild || !order || !final) return nullptr;
+  return Py_BuildValue("O(OssOsO)", rebuild.get(), order.get(), lookup_word(p), failure_word(p),
+                       p.device_first ? Py_True : Py_False, device_word(p), final.get());
 }
 
 PyGetSetDef getset[] = {
     {"order", get_order, nullptr, "Names of the protocols in the order in which they are tried.", nullptr},
-    {"lookup", get_lookup, nullptr, "'type_first', or 'instance': offers of type and instance are ranked together.",
+    {"lookup", get_lookup, nullptr,
+     "'type_first'; 'instance': offers of type and instance are ranked together; 'type': on the type alone; 'method': "
+     "callables of the type alone.",
      nullptr},
     {"on_failure", get_on_failure, nullptr, "'continue' with the next protocol, or 'raise'.", nullptr},
     {"device_first", get_device_first, nullptr, "Whether the object's device decides which protocols are passed over.",
      nullptr},
+    {"device_method", get_device_method, nullptr,
+     "What __dlpack_device__ is to __dlpack__: 'ignored', 'present' (needed), 'called' (needed, and called before), "
+     "'checked' (and its answer, too).",
+     nullptr},
+    {"final", get_final, nullptr, "What ends the search under 'continue' as well: a dict {cause: protocols}.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 
@@ -197,10 +280,21 @@ bool policy_type_init(State& s, PyObject* module) noexcept {
   PyType_Slot slots[] = {
       {Py_tp_doc,
        const_cast<char*>(
-           "Policy(order, *, lookup=None, on_failure=None, device_first=None)\n--\n\n"
+           "Policy(order, *, lookup=None, on_failure=None, device_first=None, device_method=None, final=None)\n--\n\n"
            "An order of tries, and what a failure leads to. Immutable.\n\n"
-           "order: names of protocols (see anyarray.protocols()), or a preset's name or a Policy to start from.\n"
-           "What isn't given is as in that preset, otherwise 'type_first', 'continue' and False.")},
+           "Parameters\n----------\n"
+           "order : str, Policy, or list or tuple of str\n    Names of protocols (see anyarray.protocols()), or a "
+           "preset's name or a Policy to start from. What isn't given is as there.\n"
+           "lookup : 'type_first', 'instance', 'type' or 'method'\n    Where offers are looked for.\n"
+           "on_failure : 'continue' or 'raise'\n    What an offer that fails leads to. 'continue' empties final.\n"
+           "device_first : bool\n    Whether the object's device decides which protocols are passed over.\n"
+           "device_method : 'ignored', 'present', 'called' or 'checked'\n    Whether __dlpack__ counts only with "
+           "__dlpack_device__, and whether that is called before, and its answer checked.\n"
+           "final : mapping from str to list or tuple of str\n    Protocols for which a cause ends the search. Causes: "
+           "'none' (the attribute is None), 'read' (reading it raised), 'attribute_error', 'type_error', "
+           "'buffer_error', 'not_implemented', 'call' (its call raised that, or anything else), 'content' (what came "
+           "is wrong), "
+           "'read_only'.\n")},
       {Py_tp_new, reinterpret_cast<void*>(construct)},
       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
       {Py_tp_repr, reinterpret_cast<void*>(repr)},
@@ -216,8 +310,11 @@ bool policy_type_init(State& s, PyObject* module) noexcept {
 }
 
 const Policy* policy_from_object(State& s, PyObject* o, Policy* storage) noexcept {
-  if (o == Py_None) return &presets[0].policy;
-  if (Py_IS_TYPE(o, s.policy_type)) return &value_of(o);
+  if (o == Py_None) {
+    *storage = Policy();
+    return &policy_of(s.cx, nullptr, storage);
+  }
+  if (Py_IS_TYPE(o, s.policy_type)) return &policy_of_object(o);
   if (PyUnicode_Check(o)) return preset_from_object(o);
   if (PyList_Check(o) || PyTuple_Check(o)) return order_from_sequence(o, storage) ? storage : nullptr;
   PyErr_Format(PyExc_TypeError,
@@ -226,20 +323,21 @@ const Policy* policy_from_object(State& s, PyObject* o, Policy* storage) noexcep
   return nullptr;
 }
 
+PyObject* policy_object(State& s, const Policy& p) noexcept { return make(s.policy_type, p); }
+
 PyObject* policy_words(const Policy& p) noexcept {
-  if ((p.final_rows | p.final_content) != 0) {  // which only a preset has: it is the one way to make this again
-    for (int i = 0; i < preset_count; ++i) {
-      const Policy& preset = presets[i].policy;
-      if (!same_rows(preset, p)) continue;
-      if (same(preset, p)) return PyUnicode_FromFormat("Policy('%s')", presets[i].name);
-      return PyUnicode_FromFormat("Policy('%s', lookup='%s', device_first=%s)", presets[i].name, lookup_word(p),
-                                  p.device_first ? "True" : "False");
-    }
+  for (int i = 1; i < preset_count; ++i) {
+    if (presets[i].policy == p) return PyUnicode_FromFormat("Policy('%s')", presets[i].name);
   }
-  Ref order(order_of(p));
-  if (!order) return nullptr;
-  return PyUnicode_FromFormat("Policy(order=%R, lookup='%s', on_failure='%s', device_first=%s)", order.get(),
-                              lookup_word(p), failure_word(p), p.device_first ? "True" : "False");
+  Ref order(order_of(p)), final(final_of(p));
+  if (!order || !final) return nullptr;
+  Ref text(PyUnicode_FromFormat("Policy(order=%R, lookup='%s', on_failure='%s', device_first=%s", order.get(),
+                                lookup_word(p), failure_word(p), p.device_first ? "True" : "False"));
+  if (text && p.device_method != DeviceMethod::ignored) {
+    text = Ref(PyUnicode_FromFormat("%U, device_method='%s'", text.get(), device_word(p)));
+  }
+  if (text && p.has_final()) text = Ref(PyUnicode_FromFormat("%U, final=%R", text.get(), final.get()));
+  return text ? PyUnicode_FromFormat("%U)", text.get()) : nullptr;
 }
 
 }  // namespace anyarray

@@ -29,8 +29,8 @@ namespace {
 
 /// What the type offers outside of the policy, and what the policy names: (names, names). Null with an exception set.
 PyObject* passed_by(Context& cx, PyObject* obj, const Request* request) noexcept {
-  const ProtocolMask named =
-      request != nullptr && request->policy != nullptr ? request->policy->mask : default_policy.mask;
+  Policy storage;
+  const ProtocolMask named = policy_of(cx, request, &storage).mask;
   const ProtocolMask outside = offered_by_type(cx, obj) & ~named;
   if (PyErr_Occurred() != nullptr) return nullptr;
   Ref lists[2];

@@ -48,8 +48,10 @@ struct State {
   PyTypeObject* array_types[device_families][capability_sets] = {};
   PyTypeObject* dtype_type = nullptr;
   PyTypeObject* policy_type = nullptr;
-  PyObject* dtypes = nullptr;                                         ///< 8-byte value → DType, for the less common
-  PyObject* scalar_dtypes[scalar_codes][scalar_sizes] = {};           ///< the common ones
+  Policy process_policy = default_policy;                    ///< holds where no policy is named, nor set in the context
+  PyObject* scoped_policy = nullptr;                         ///< the context variable, once a scope was entered
+  PyObject* dtypes = nullptr;                                ///< 8-byte value → DType, for the less common
+  PyObject* scalar_dtypes[scalar_codes][scalar_sizes] = {};  ///< the common ones
   KnownCapabilities known_capabilities[known_capabilities_max];       ///< of other dtypes, direct-mapped
   std::uint8_t scalar_capabilities[scalar_codes][scalar_sizes] = {};  ///< computed when the module is made
   PyObject* device_class = nullptr;                                   ///< anyarray.device.Device, when first needed
@@ -152,7 +154,17 @@ PyObject* dtype_subarray(PyObject* module, PyObject* args);
 bool policy_type_init(State& s, PyObject* module) noexcept;
 /// None, a preset's name, a sequence of row names or a Policy. `storage` is used for sequences. Null with an error.
 const Policy* policy_from_object(State& s, PyObject* o, Policy* storage) noexcept;
-PyObject* policy_words(const Policy& p) noexcept;  ///< "Policy(order=(…), …)"
+PyObject* policy_words(const Policy& p) noexcept;                   ///< "Policy(order=(…), …)"
+PyObject* policy_object(State& s, const Policy& p) noexcept;        ///< new reference
+inline const Policy& policy_of_object(PyObject* policy) noexcept {  ///< of an exact Policy
+  return reinterpret_cast<PolicyObject*>(policy)->policy;
+}
+
+// default_policy.cpp
+PyObject* get_default_policy(PyObject* module, PyObject*);
+PyObject* set_default_policy(PyObject* module, PyObject* policy);  ///< gives the one that held before
+PyObject* scope_policy(PyObject* module, PyObject* policy);        ///< gives the token that ends the scope
+PyObject* unscope_policy(PyObject* module, PyObject* token);
 
 // request.cpp
 /// The request that the keywords of view() and explain() make.

@@ -86,6 +86,7 @@ using After = Status (*)(Context&, PyObject* obj, const Request&, const Borrow&,
 
 Status mark_readonly(Context& cx, const Match& match, Route& route) noexcept;
 Status mark_scalar(Context& cx, const Match& match, Route& route) noexcept;
+Status mark_dict_writable(Context& cx, const Match& match, Route& route) noexcept;
 Status mark_may_copy(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_dlpack(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_array_method(Context& cx, const Match& match, Route& route) noexcept;

@@ -141,6 +141,11 @@ Status mark_readonly(Context&, const Match&, Route& route) noexcept {
   return Status::ok;
 }
 
+Status mark_dict_writable(Context&, const Match&, Route& route) noexcept {
+  route.traits |= trait_dict_writable;
+  return Status::ok;
+}
+
 Status mark_may_copy(Context&, const Match&, Route& route) noexcept {
   route.traits |= trait_may_copy;
   return Status::ok;

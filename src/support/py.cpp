@@ -47,12 +47,21 @@ Status producer_raised(Failure& why, Status otherwise) noexcept {
   return because(otherwise, &why.reason, length != 0 ? "%s: %.*s" : "%s%.*s", name, length, utf8);
 }
 
-int lookup_by_type(PyObject* obj, PyObject* name, PyObject** out) noexcept {
+Status reading_raised(Failure& why) noexcept {
+  why.reading = true;
+  return producer_raised(why);
+}
+
+int lookup_raw(PyObject* obj, PyObject* name, PyObject** out) noexcept {
 #if PY_VERSION_HEX >= 0x030D0000
-  int found = PyObject_GetOptionalAttr(obj, name, out);
+  return PyObject_GetOptionalAttr(obj, name, out);
 #else
-  int found = _PyObject_LookupAttr(obj, name, out);
+  return _PyObject_LookupAttr(obj, name, out);
 #endif
+}
+
+int lookup_by_type(PyObject* obj, PyObject* name, PyObject** out) noexcept {
+  const int found = lookup_raw(obj, name, out);
   if (found == 1 && *out == Py_None) {
     Py_CLEAR(*out);
     return 0;

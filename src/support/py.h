@@ -41,10 +41,11 @@ class Ref {
 /// Why a try failed: a sentence and, where a producer raised, its exception (owned, normalised, with
 /// traceback). Trivial to make, so that a try that succeeds pays nothing for it.
 struct Failure {
-  Reason reason;
   PyObject* exception;
+  bool reading;  ///< it was raised on reading the protocol's attribute, not by what the attribute is
+  Reason reason;
 
-  Failure() noexcept : exception(nullptr) { reason.text[0] = '\0'; }
+  Failure() noexcept : exception(nullptr), reading(false) { reason.text[0] = '\0'; }
   ~Failure() { Py_XDECREF(exception); }
   Failure(const Failure&) = delete;
   Failure& operator=(const Failure&) = delete;
@@ -57,6 +58,12 @@ PyObject* take_raised() noexcept;
 /// isn't an Exception, MemoryError, RecursionError) stays set and gives `interrupted`; everything else is moved
 /// into `why` (whose sentence becomes "Type: message", or keeps the one it has) and gives `otherwise`.
 Status producer_raised(Failure& why, Status otherwise = Status::failed) noexcept;
+
+/// As producer_raised(), for an exception on reading a protocol's attribute.
+Status reading_raised(Failure& why) noexcept;
+
+/// As lookup_attribute(), but None is an attribute as any other.
+int lookup_raw(PyObject* obj, PyObject* name, PyObject** out) noexcept;
 
 /// lookup_attribute() for types that look attributes up in a way of their own.
 int lookup_by_type(PyObject* obj, PyObject* name, PyObject** out) noexcept;

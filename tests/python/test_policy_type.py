@@ -32,8 +32,11 @@ def test_equality_and_hash() -> None:
         aa.Policy(a, lookup="instance"),
         aa.Policy(a, on_failure="raise"),
         aa.Policy(a, device_first=True),
+        aa.Policy(a, lookup="type"),
+        aa.Policy(a, device_method="called"),
+        aa.Policy(a, final={"call": ["dlpack"]}),
     ]
-    assert all(a != d for d in different) and len({a, *different}) == 6 and a != "default"
+    assert all(a != d for d in different) and len({a, *different}) == 9 and a != "default"
 
 
 @pytest.mark.parametrize("name", list(aa.presets()))
@@ -51,7 +54,14 @@ def test_copy_and_pickle() -> None:
     for p in (
         aa.Policy(["dlpack"]),
         aa.Policy(["dlpack", "buffer"], lookup="instance", on_failure="raise", device_first=True),
+        aa.Policy(
+            ["dlpack", "buffer"],
+            lookup="method",
+            device_method="present",
+            final={"none": ["dlpack"], "call": ["buffer"]},
+        ),
     ):
+        assert eval(repr(p), {"Policy": aa.Policy}) == p
         assert copy.deepcopy(p) == copy.copy(p) == pickle.loads(pickle.dumps(p)) == p
 
 
@@ -69,6 +79,14 @@ def test_copy_and_pickle() -> None:
         (["dlpack"], {"on_failure": 1}, ValueError, "continue"),
         (["dlpack"], {"device_first": 1}, TypeError, "device_first"),
         (["dlpack"], {"other": 1}, TypeError, "other"),
+        (["dlpack"], {"device_method": 1}, ValueError, "called"),
+        (["dlpack"], {"final": 1}, TypeError, "mapping"),
+        (["dlpack"], {"final": "call"}, TypeError, "mapping"),
+        (["dlpack"], {"final": {"crash": ["dlpack"]}}, ValueError, "call, content"),
+        (["dlpack"], {"final": {1: ["dlpack"]}}, ValueError, "call, content"),
+        (["dlpack"], {"final": {"call": ["buffer"]}}, ValueError, "dlpack"),
+        (["dlpack"], {"final": {"call": ["nobody"]}}, ValueError, "array_interface"),
+        (["dlpack"], {"final": {"call": 5}}, TypeError, "iterable"),
     ],
 )
 def test_wrong_values(order: Any, keywords: dict[str, Any], kind: type[Exception], words: str) -> None:
@@ -140,3 +158,106 @@ def test_protocols_are_the_registry() -> None:
     by_name = {r[0]: r for r in rows}
     assert by_name["dlpack"][1] == "__dlpack__" and by_name["array_interface"][2] is True
     assert by_name["buffer"][1] == "" and by_name["buffer"][3] is True and all(r[4] for r in rows)
+
+
+def test_final_is_what_was_given() -> None:
+    p = aa.Policy(["dlpack", "buffer"], final={"call": ["buffer", "dlpack"], "none": ("dlpack",)})
+    assert p.final == {"none": ("dlpack",), "call": ("dlpack", "buffer")} and p.device_method == "ignored"
+    assert aa.Policy(p).final == p.final and aa.Policy(p, final={}).final == {}
+    assert aa.Policy(p, on_failure="continue").final == {}
+
+
+class Offers:
+    """__dlpack__ in a state, and an array interface that works."""
+
+    def __init__(self, state: str) -> None:
+        np = needs("numpy")
+        self.state, self.array, self.other = state, np.array([1.0]), np.array([2.0])
+        self.__array_interface__ = self.other.__array_interface__
+
+    @property
+    def __dlpack__(self) -> Any:
+        kind = {"read": RuntimeError, "missing": AttributeError}.get(self.state)
+        if kind is not None:
+            raise kind(self.state)
+        return None if self.state == "none" else self._dlpack
+
+    def _dlpack(self, **_: Any) -> Any:
+        kinds = {"attribute_error": AttributeError, "type_error": TypeError, "buffer_error": BufferError}
+        if self.state in (*kinds, "call"):
+            raise kinds.get(self.state, ValueError)(self.state)
+        return 7 if self.state == "content" else self.array.__dlpack__()
+
+
+CAUSES = ("none", "read", "attribute_error", "type_error", "buffer_error", "call", "content")
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.parametrize("state", [*CAUSES, "missing"])
+@pytest.mark.parametrize("lookup", ["type_first", "instance"])
+def test_a_cause_ends_the_search_alone(cause: str, state: str, lookup: Any) -> None:
+    policy = aa.Policy(["dlpack", "array_interface"], lookup=lookup, final={cause: ["dlpack"]})
+    for _ in range(3):
+        if state == cause:
+            with pytest.raises(aa.ExchangeError) as error:
+                aa.view(Offers(state), policy=policy)
+            (attempt,) = error.value.attempts
+            assert attempt.protocol == "dlpack" and attempt.status == (
+                "invalid" if cause in ("none", "content") else "failed"
+            )
+        else:
+            assert aa.view(Offers(state), policy=policy).item() == 2
+        assert aa.view(Offers("works"), policy=policy).item() == 1
+
+
+def test_read_only_can_be_final() -> None:
+    np = needs("numpy")
+    a = np.arange(3)
+    policy = aa.Policy(["buffer", "array_interface"], final={"read_only": ["buffer"]})
+    assert aa.view(a, policy=policy).protocol == "buffer"
+    a.flags.writeable = False
+    with pytest.raises(aa.ExchangeError, match="read-only"):
+        aa.view(a, policy=policy)
+    assert aa.view(a, policy=aa.Policy(policy, final={})).readonly
+
+
+def test_device_method() -> None:
+    np = needs("numpy")
+    a, b = np.array([1.0]), np.array([2.0])
+
+    class Without:
+        def __dlpack__(self, **_: Any) -> Any:
+            return a.__dlpack__()
+
+        __array_interface__ = property(lambda self: b.__array_interface__)
+
+    class With(Without):
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (1, 0)
+
+    class Raises(Without):
+        def __dlpack_device__(self) -> tuple[int, int]:
+            raise BufferError("which?")
+
+    for use in ("ignored", "present", "called", "checked"):
+        policy = aa.Policy(["dlpack", "array_interface"], device_method=use)  # type: ignore[arg-type]
+        assert aa.view(With(), policy=policy).item() == 1
+        assert aa.view(Without(), policy=policy).item() == (1 if use == "ignored" else 2)
+        assert aa.view(Raises(), policy=policy).item() == (1 if use in ("ignored", "present") else 2)
+    asking = aa.Policy(["dlpack", "array_interface"], device_method="called", final={"buffer_error": ["dlpack"]})
+    with pytest.raises(aa.ExchangeError, match="which"):
+        aa.view(Raises(), policy=asking)
+    assert "__dlpack_device__" in str(aa.explain(Without(), policy=asking))
+
+
+def test_lookup_on_the_type_alone() -> None:
+    np = needs("numpy")
+
+    class Bare:
+        pass
+
+    bare = Bare()
+    bare.__array_interface__ = np.ones(2).__array_interface__  # type: ignore[attr-defined]
+    assert aa.view(bare, policy=["array_interface"]).shape == (2,)
+    with pytest.raises(aa.NotAnArrayError):
+        aa.view(bare, policy=aa.Policy(["array_interface"], lookup="type"))

@@ -36,6 +36,19 @@ def effigy(monkeypatch: pytest.MonkeyPatch) -> Effigy:
     return make
 
 
+# ------------------------------------------------------------------ dpctl
+
+
+@quirk("dpctl_memory")
+def test_dpctl_memory_means_writable(effigy: Effigy) -> None:
+    entries = {"shape": (8,), "typestr": "|u1", "data": (4096, True), "version": 1, "syclobj": "cpu"}
+    base = effigy("dpctl.memory._memory", "_Memory", {"__sycl_usm_array_interface__": entries})
+    for kind in (base, type("MemoryUSMDevice", (base,), {})):
+        assert aa.view(kind()).readonly is False
+    array = effigy("dpctl.tensor", "usm_ndarray", {"__sycl_usm_array_interface__": entries})
+    assert aa.view(array()).readonly is True
+
+
 # ------------------------------------------------------------------ tvm-ffi
 
 

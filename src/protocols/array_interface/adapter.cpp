@@ -112,7 +112,7 @@ Status array_interface(Context& cx, PyObject* obj, const Route& route, const Req
   PyObject* attribute = nullptr;
   const int found =
       lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::array_interface)], &attribute);
-  if (found <= 0) return found == 0 ? Status::not_offered : producer_raised(why);
+  if (found <= 0) return found == 0 ? Status::not_offered : reading_raised(why);
   Ref held(attribute);
   if (!PyDict_Check(attribute)) {
     return because(Status::invalid, &why.reason, "__array_interface__ must be a dict, not %.100s",

@@ -33,7 +33,7 @@ Status array_method(Context& cx, PyObject* obj, const Route&, const Request& req
                     Failure& why) noexcept {
   PyObject* attribute = nullptr;
   const int found = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::array_method)], &attribute);
-  if (found <= 0) return found == 0 ? Status::not_offered : producer_raised(why);
+  if (found <= 0) return found == 0 ? Status::not_offered : reading_raised(why);
   Ref method(attribute);
   bool old = false;
   Ref array(call(cx, method.get(), &old));

@@ -78,7 +78,7 @@ Status array_struct(Context& cx, PyObject* obj, const Route& route, const Reques
                     Failure& why) noexcept {
   PyObject* attribute = nullptr;
   const int found = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::array_struct)], &attribute);
-  if (found <= 0) return found == 0 ? Status::not_offered : producer_raised(why);
+  if (found <= 0) return found == 0 ? Status::not_offered : reading_raised(why);
   Ref held(attribute);
   if (!PyCapsule_CheckExact(attribute) || capsule::name(cx, attribute) != nullptr) {
     return because(Status::invalid, &why.reason, "__array_struct__ must be a capsule without a name, not %.100s",

@@ -69,7 +69,7 @@ __attribute__((noinline)) Status fetch_by_name(Context& cx, PyObject* obj, PyObj
   PyObject* method = nullptr;
   const int found = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::dlpack)], &method);
   if (found == 0) return Status::not_offered;
-  if (found < 0) return producer_raised(why);
+  if (found < 0) return reading_raised(why);
   Ref held(method);
   *out = ask(cx, method, obj, true);
   return *out != nullptr ? Status::ok : producer_raised(why);
