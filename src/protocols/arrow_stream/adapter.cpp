@@ -102,7 +102,7 @@ Status arrow_stream(Context& cx, PyObject* obj, const Route& route, const Reques
                     Failure& why) noexcept {
   PyObject* attribute = nullptr;
   const int found = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::arrow_stream)], &attribute);
-  if (found <= 0) return found == 0 ? Status::not_offered : producer_raised(why);
+  if (found <= 0) return found == 0 ? Status::not_offered : reading_raised(why);
   Ref method(attribute);
   if (route.skip_stream != nullptr) {
     if (const Status s = route.skip_stream(cx, obj, why); s != Status::ok) return s;
