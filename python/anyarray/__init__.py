@@ -12,6 +12,7 @@ from ._core import (
     DType,
     Policy,
     explain,
+    from_pointer,
     get_default_policy,
     presets,
     protocols,
@@ -19,10 +20,11 @@ from ._core import (
     set_default_policy,
     view,
 )
+from ._exchange import exchange
 from ._policy import default_policy
 from ._version import __version__
 from .device import Device, DeviceType
-from .errors import Attempt, ExchangeError, NotAnArrayError
+from .errors import Attempt, ExchangeError, NotAnArrayError, NotServedError
 from .explanation import Explanation
 
 __all__ = [
@@ -34,10 +36,13 @@ __all__ = [
     "ExchangeError",
     "Explanation",
     "NotAnArrayError",
+    "NotServedError",
     "Policy",
     "__version__",
     "default_policy",
+    "exchange",
     "explain",
+    "from_pointer",
     "get_default_policy",
     "presets",
     "protocols",

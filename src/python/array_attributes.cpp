@@ -41,7 +41,7 @@ ANYARRAY_GETTER(ptr, PyLong_FromVoidPtr(d->data))
 ANYARRAY_GETTER(readonly, PyBool_FromLong(d->readonly()))
 ANYARRAY_GETTER(copied, (d->flags & flag_copied_unknown) != 0 ? Py_NewRef(Py_None)
                                                               : PyBool_FromLong((d->flags & flag_copied) != 0))
-ANYARRAY_GETTER(protocol, PyUnicode_InternFromString(protocol_rows[borrow_of(a).protocol].name))
+ANYARRAY_GETTER(protocol, PyUnicode_InternFromString(protocol_name(borrow_of(a))))
 ANYARRAY_GETTER(owner, Py_NewRef(static_cast<PyObject*>(borrow_of(a).owner)))
 ANYARRAY_GETTER(c_contiguous, PyBool_FromLong(d->c_contiguous()))
 ANYARRAY_GETTER(f_contiguous, PyBool_FromLong(d->f_contiguous()))
@@ -115,7 +115,7 @@ PyObject* array_repr(PyObject* self) {
   char device[32];
   format_device(d->device, device, sizeof device);
   return PyUnicode_FromFormat("<%s shape=%R dtype=%U device=%s protocol=%s%s>", name, shape.get(), dtype->name, device,
-                              protocol_rows[borrow_of(a).protocol].name, d->readonly() ? " readonly" : "");
+                              protocol_name(borrow_of(a)), d->readonly() ? " readonly" : "");
 }
 
 Py_ssize_t array_length(PyObject* self) {
