@@ -14,6 +14,7 @@ _C = TypeVar("_C", bound=type)
 _ATTRIBUTES = (
     "__buffer__",
     "__dlpack__",
+    "__dlpack_c_exchange_api__",
     "__dlpack_device__",
     "__array__",
     "__array_interface__",

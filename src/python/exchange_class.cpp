@@ -4,6 +4,7 @@
 // python/anyarray/_exchange.py.
 #include <cstddef>
 
+#include "anyarray/protocols/dlpack.h"
 #include "src/python/state.h"
 
 #include <structmember.h>  // after Python.h; CPython 3.10 and 3.11 have T_OBJECT there
@@ -84,10 +85,59 @@ PyObject* array_of(State& s, ServedObject* self, PyObject* obj) noexcept {
                       Py_TYPE(obj)->tp_name, declared, given);
 }
 
+/// The table that Arrays carry, and the same with what a class of ours can serve. Both live as long as the process.
+const dlpack::ExchangeApi* array_table;
+dlpack::ExchangeApi class_table;
+
+/// Of the Array that the object gives, whose own table then checks that it is one.
+int export_object(void* object, dlpack::ManagedTensorVersioned** out) {
+  *out = nullptr;
+  auto* o = static_cast<PyObject*>(object);
+  if (o == nullptr) {
+    PyErr_SetString(PyExc_TypeError, "this exchange table was given a null pointer");
+    return -1;
+  }
+  Ref name(PyUnicode_InternFromString("__anyarray__"));
+  if (!name) return -1;
+  PyObject* method = lookup_on_type(Py_TYPE(o), name.get());
+  if (method == nullptr) {
+    PyErr_Format(PyExc_TypeError, "this exchange table is that of classes with __anyarray__, which %.200s hasn't",
+                 Py_TYPE(o)->tp_name);
+    return -1;
+  }
+  Ref array(PyObject_CallMethodNoArgs(o, name.get()));
+  if (!array) {
+    unhide_mistake(o);
+    return -1;
+  }
+  return array_table->managed_tensor_from_py_object_no_sync(array.get(), out);
+}
+
+/// A capsule of the table for classes. It can't lend a tensor: shape and strides would have to outlive the Array that
+/// was made for the call.
+PyObject* table_of_classes(State& s) noexcept {
+  PyObject* name = s.cx.names.row_attribute[static_cast<int>(Protocol::dlpack_exchange)];
+  PyObject* capsule = nullptr;
+  for (PyTypeObject* type : s.array_types[static_cast<int>(DeviceFamily::host)]) {
+    if (type != nullptr && capsule == nullptr) capsule = lookup_on_type(type, name);
+  }
+  if (capsule == nullptr) return PyErr_Format(PyExc_AttributeError, "%U", name);
+  const void* table = PyCapsule_GetPointer(capsule, dlpack::exchange_name);
+  if (table == nullptr) return nullptr;
+  array_table = static_cast<const dlpack::ExchangeApi*>(table);
+  class_table = *array_table;
+  class_table.managed_tensor_from_py_object_no_sync = export_object;
+  class_table.dltensor_from_py_object_no_sync = nullptr;
+  return PyCapsule_New(&class_table, dlpack::exchange_name, nullptr);
+}
+
 PyObject* get(PyObject* self, PyObject* obj, PyObject*) {
-  if (obj == nullptr || obj == Py_None) return Py_NewRef(self);
   State* s = state_of_served(self);
   if (s == nullptr) return nullptr;
+  if (as_served(self)->name == s->cx.names.row_attribute[static_cast<int>(Protocol::dlpack_exchange)]) {
+    return table_of_classes(*s);  // the type's, whatever the instance
+  }
+  if (obj == nullptr || obj == Py_None) return Py_NewRef(self);
   ServedObject* served = as_served(self);
   Ref array(array_of(*s, served, obj));
   if (!array) return nullptr;
