@@ -59,7 +59,8 @@ PyObject* take(PyObject*, PyObject* x) {
     return PyErr_Format(PyExc_ValueError, "the array lies on a device that this library doesn't know");
   }
   PyObject* result = make(a->device, a->ndim, a->shape);
-  if (result != nullptr) driver::copy(tensor_of(result).data, static_cast<const double*>(a->data), tensor_of(result).size());
+  if (result != nullptr)
+    driver::copy(tensor_of(result).data, static_cast<const double*>(a->data), tensor_of(result).size());
   return result;
 }
 
@@ -106,14 +107,11 @@ PyObject* total(PyObject*, PyObject* x) {
 }
 
 PyMethodDef tensor_methods[] = {{"__anyarray__", offer, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
-PyMethodDef functions[] = {{"full", full, METH_VARARGS, nullptr},
-                           {"take", take, METH_O, nullptr},
-                           {"to_host", to_host, METH_O, nullptr},
-                           {"to_device", to_device, METH_O, nullptr},
-                           {"total", total, METH_O, nullptr},
-                           {nullptr, nullptr, 0, nullptr}};
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_two_devices", nullptr, -1, functions, nullptr, nullptr, nullptr,
-                          nullptr};
+PyMethodDef functions[] = {{"full", full, METH_VARARGS, nullptr}, {"take", take, METH_O, nullptr},
+                           {"to_host", to_host, METH_O, nullptr}, {"to_device", to_device, METH_O, nullptr},
+                           {"total", total, METH_O, nullptr},     {nullptr, nullptr, 0, nullptr}};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_two_devices", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 
 PyTypeObject* add_type(PyObject* module, const char* name) {
   PyType_Slot slots[] = {

@@ -13,8 +13,8 @@
 namespace anyarray {
 
 /// The table of this interpreter; null with ImportError set when anyarray is missing, of another major
-/// version, or too old (the sentence says what to upgrade). `minor`: the newest row that the extension can't do without;
-/// one that runs with less asks `api->minor` before it calls a newer one.
+/// version, or too old (the sentence says what to upgrade). `minor`: the newest row that the extension can't do
+/// without; one that runs with less asks `api->minor` before it calls a newer one.
 inline const CApi* import_anyarray(std::uint32_t minor = c_api_minor) noexcept {
   auto* api = static_cast<const CApi*>(PyCapsule_Import(c_api_capsule, 0));
   if (api == nullptr) return nullptr;
@@ -87,8 +87,8 @@ class Held {
   PyObject* to_array() const noexcept {
     auto* share = new (std::nothrow) Held(*this);
     if (share == nullptr) return PyErr_NoMemory();
-    PyObject* array = api_->produce(
-        api_->context, &**this, owner(), [](void* what) { delete static_cast<Held*>(what); }, share);
+    PyObject* array =
+        api_->produce(api_->context, &**this, owner(), [](void* what) { delete static_cast<Held*>(what); }, share);
     if (array == nullptr) delete share;
     return array;
   }

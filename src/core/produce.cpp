@@ -31,9 +31,10 @@ Status check_aligned(const Descriptor& d, Reason* why) noexcept {
   }
   for (int i = 0; i < d.ndim; ++i) {
     if (d.shape[i] > 1 && d.strides[i] % alignment != 0) {
-      return because(Status::invalid, why,
-                     "stride %d (%lld bytes) leads to elements that aren't aligned for %s: a multiple of %lld is needed",
-                     i, static_cast<Wide>(d.strides[i]), name, static_cast<Wide>(alignment));
+      return because(
+          Status::invalid, why,
+          "stride %d (%lld bytes) leads to elements that aren't aligned for %s: a multiple of %lld is needed", i,
+          static_cast<Wide>(d.strides[i]), name, static_cast<Wide>(alignment));
     }
   }
   return Status::ok;

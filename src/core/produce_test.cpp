@@ -90,7 +90,8 @@ void test_strides() {
   CHECK_EQ(b.desc.strides[0], -12);
   release(b);
   const std::int64_t odd[] = {6, 4};
-  CHECK(refused(parts(memory, shape, odd, f32), "stride 0 (6 bytes) leads to elements that aren't aligned for float32"));
+  CHECK(
+      refused(parts(memory, shape, odd, f32), "stride 0 (6 bytes) leads to elements that aren't aligned for float32"));
   const Ints one{1, 3};  // a stride that places nothing
   CHECK(produce(parts(memory, one, odd, f32), nullptr, nullptr, &b, nullptr) == Status::ok);
   release(b);

@@ -213,8 +213,8 @@ bool served_type_init(State& s, PyObject* module) noexcept {
                          {Py_tp_members, members},
                          {Py_tp_methods, methods},
                          {0, nullptr}};
-  PyType_Spec spec = {"anyarray._core._Served", sizeof(ServedObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, slots};
+  PyType_Spec spec = {"anyarray._core._Served", sizeof(ServedObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+                      slots};
   s.served_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
   return s.declared_method != nullptr && s.served_type != nullptr &&
          PyModule_AddObjectRef(module, "_Served", reinterpret_cast<PyObject*>(s.served_type)) == 0;

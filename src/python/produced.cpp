@@ -25,7 +25,8 @@ void set_error(Status s, const Reason& why, const char* given) noexcept {
 void write_integers(const std::int64_t* values, int n, char* out, std::size_t size) noexcept {
   std::size_t at = 0;
   for (int i = 0; i < n && at < size; ++i) {
-    const int wrote = std::snprintf(out + at, size - at, "%s%lld", i == 0 ? "(" : ", ", static_cast<long long>(values[i]));
+    const int wrote =
+        std::snprintf(out + at, size - at, "%s%lld", i == 0 ? "(" : ", ", static_cast<long long>(values[i]));
     at += static_cast<std::size_t>(wrote);
   }
   if (at < size) std::snprintf(out + at, size - at, n == 0 ? "()" : n == 1 ? ",)" : ")");

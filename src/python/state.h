@@ -48,8 +48,8 @@ struct State {
   PyTypeObject* array_types[device_families][capability_sets] = {};
   PyTypeObject* dtype_type = nullptr;
   PyTypeObject* policy_type = nullptr;
-  PyTypeObject* served_type = nullptr;    ///< what aa.exchange puts on classes
-  PyObject* declared_method = nullptr;    ///< "__anyarray__"
+  PyTypeObject* served_type = nullptr;                       ///< what aa.exchange puts on classes
+  PyObject* declared_method = nullptr;                       ///< "__anyarray__"
   Policy process_policy = default_policy;                    ///< holds where no policy is named, nor set in the context
   PyObject* scoped_policy = nullptr;                         ///< the context variable, once a scope was entered
   PyObject* dtypes = nullptr;                                ///< 8-byte value → DType, for the less common
@@ -108,10 +108,6 @@ inline bool is_array(State& s, PyObject* o) noexcept { return Py_TYPE(o)->tp_bas
 inline ArrayObject* as_array(PyObject* o) noexcept { return reinterpret_cast<ArrayObject*>(o); }
 /// The borrow wherever it lies now.
 inline Borrow& borrow_of(ArrayObject* a) noexcept { return a->holder != nullptr ? a->holder->borrow : a->borrow; }
-/// The row that served; "pointer" where the array was made from plain parts. Static storage.
-inline const char* protocol_name(const Borrow& b) noexcept {
-  return b.protocol < protocol_count ? protocol_rows[b.protocol].name : "pointer";
-}
 /// The descriptor, or null with ValueError when the array was released.
 const Descriptor* array_descriptor(ArrayObject* a) noexcept;
 /// The descriptor of a live array for the length of a call. Whatever allocates can run a collection, and so anybody's

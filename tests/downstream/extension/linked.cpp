@@ -23,8 +23,8 @@ PyObject* array(PyObject*, PyObject* args) {
                                    anyarray::cpu_device,
                                    1,
                                    anyarray::flag_readonly};
-  const anyarray::Status s = anyarray::produce(
-      parts, [](void* count) { ++*static_cast<int*>(count); }, &released, &b, &why);
+  const anyarray::Status s =
+      anyarray::produce(parts, [](void* count) { ++*static_cast<int*>(count); }, &released, &b, &why);
   if (s != anyarray::Status::ok) {
     PyErr_SetString(PyExc_ValueError, why.text);
     return nullptr;
@@ -39,8 +39,7 @@ PyObject* shared(PyObject*, PyObject*) {
   anyarray::Borrow b;
   const anyarray::Descriptor parts{
       memory, nullptr, nullptr, anyarray::make_dtype(anyarray::TypeCode::int_, 16), anyarray::cpu_device, 0, 0};
-  anyarray::produce(
-      parts, [](void* count) { ++*static_cast<int*>(count); }, &released, &b, nullptr);
+  anyarray::produce(parts, [](void* count) { ++*static_cast<int*>(count); }, &released, &b, nullptr);
   api->drop(api->context, anyarray::make_holder(b));
   api->drop(api->context, nullptr);
   Py_RETURN_NONE;
