@@ -76,7 +76,7 @@ def _decorate(cls: Any, device: Any) -> Any:
         if not inherited and any(hasattr(kind, name) for kind in types):
             setattr(cls, name, _core._Served(name, device))
     if "__dir__" not in cls.__dict__:
-        cls.__dir__ = _make_dir()
+        setattr(cls, "__dir__", _make_dir())  # noqa: B010 - an assignment would claim that all classes have it so
     return cls
 
 

@@ -128,7 +128,7 @@ def test_a_class_for_one_device_has_no_more_than_it_serves() -> None:
 
 def test_an_array_on_another_device_than_declared_is_an_error() -> None:
     with pytest.raises(
-        TypeError, match="OnStray is declared for cuda, but its __anyarray__.. returned an array on cpu"
+        TypeError, match=r"OnStray is declared for cuda, but its __anyarray__\(\) returned an array on cpu"
     ):
         _ = aa.exchange(device="cuda")(type("OnStray", (Bare,), {}))().__dlpack__
     with pytest.raises(TypeError, match="declared for cuda:0"):
@@ -152,7 +152,6 @@ def test_view_takes_it_without_a_copy() -> None:
         a = aa.view(t)
         assert (a.ptr, a.shape, a.dtype, a.device) == (t.array.ptr, (4,), t.array.dtype, t.array.device)
         assert (a.readonly, a.owner is t) == (t.array.readonly, True)
-        assert len([one for one in aa.explain(t).attempts if one.status == "failed"]) <= (sys.version_info >= (3, 12))
 
 
 def test_numpy() -> None:
@@ -440,14 +439,14 @@ def test_something_else_than_an_array() -> None:
     with pytest.raises(TypeError, match=r"Giving.__anyarray__\(\) returned bytes: it must give an anyarray.Array"):
         _ = g.__dlpack__
     assert "__dlpack__" in dir(g)  # dir() is not where to say so
-    with pytest.raises(aa.ExchangeError, match="must give an anyarray.Array"):
+    with pytest.raises(aa.ExchangeError, match=r"must give an anyarray\.Array"):
         aa.view(g)
 
 
 def test_mistakes_in_the_method_are_not_hidden() -> None:
     g = Giving()
     g.answer = AttributeError("no such thing")
-    with pytest.raises(RuntimeError, match="Giving.__anyarray__.. raised AttributeError: no such thing") as wrong:
+    with pytest.raises(RuntimeError, match=r"Giving.__anyarray__\(\) raised AttributeError: no such thing") as wrong:
         hasattr(g, "__dlpack__")
     assert wrong.value.__cause__ is g.answer
     g.answer = OSError("disk")
