@@ -168,16 +168,24 @@ def legacy(value: float, code: int = 2) -> int:
     return _c.addressof(made)
 
 
-@_c.PYFUNCTYPE(_c.c_int, _c.c_int32, _c.c_int32, _c.POINTER(_c.c_void_p))
 def _no_stream(_type: int, _id: int, out: Any) -> int:
     out[0] = None
     return 0
 
 
+def _release(struct: Any) -> None:
+    struct[0].release = None
+
+
+_NO_STREAM = _c.PYFUNCTYPE(_c.c_int, _c.c_int32, _c.c_int32, _c.POINTER(_c.c_void_p))(_no_stream)
+_RELEASE_SCHEMA = _c.CFUNCTYPE(None, _c.POINTER(ArrowSchema))(_release)
+_RELEASE_ARRAY = _c.CFUNCTYPE(None, _c.POINTER(ArrowArray))(_release)
+
+
 @cache
 def exchange_table() -> int:
     """The address of an exchange table whose function calls `__delitem__(address of the result)`."""
-    stream = _c.cast(_no_stream, _c.c_void_p)
+    stream = _c.cast(_NO_STREAM, _c.c_void_p)
     made = ExchangeTable(1, 3, None, None, function("PySequence_DelItem"), None, None, stream)
     _kept.append(made)
     return _c.addressof(made)
@@ -189,20 +197,10 @@ def array_struct(value: float, readonly: bool, two: int = 2, kind: bytes = b"f")
     return ArrayStruct(two, 1, kind, 4, flags, _c.addressof(SHAPE), _c.addressof(BYTE_STRIDES), memory(value), None)
 
 
-@_c.CFUNCTYPE(None, _c.POINTER(ArrowSchema))
-def _release_schema(schema: Any) -> None:
-    schema[0].release = None
-
-
-@_c.CFUNCTYPE(None, _c.POINTER(ArrowArray))
-def _release_array(array: Any) -> None:
-    array[0].release = None
-
-
 def arrow(value: float, format_: str = "f") -> tuple[ArrowSchema, ArrowArray]:
     """Fresh structs, because who imports them marks them as moved."""
-    schema = ArrowSchema(_NAMES[format_], b"", None, 0, 0, None, None, _c.cast(_release_schema, _c.c_void_p), None)
-    array = ArrowArray(COUNT, 0, 0, 2, 0, _arrow_buffers(value), None, None, _c.cast(_release_array, _c.c_void_p), None)
+    schema = ArrowSchema(_NAMES[format_], b"", None, 0, 0, None, None, _c.cast(_RELEASE_SCHEMA, _c.c_void_p), None)
+    array = ArrowArray(COUNT, 0, 0, 2, 0, _arrow_buffers(value), None, None, _c.cast(_RELEASE_ARRAY, _c.c_void_p), None)
     return schema, array
 
 

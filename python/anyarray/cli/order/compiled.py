@@ -24,10 +24,18 @@ from typing import Any
 _NANOBIND = """
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <cstdint>
 namespace nb = nanobind;
+nb::tuple describe(const nb::ndarray<nb::ro>& a) {
+  nb::list shape;
+  for (size_t i = 0; i < a.ndim(); ++i) shape.append(a.shape(i));
+  return nb::make_tuple(reinterpret_cast<std::uintptr_t>(a.data()), nb::tuple(shape), int(a.dtype().code),
+                        int(a.dtype().bits), int(a.dtype().lanes));
+}
 NB_MODULE(@NAME@, m) {
   m.def("first", [](const nb::ndarray<nb::ro>& a) { return double(*static_cast<const float*>(a.data())); });
   m.def("first_writable", [](const nb::ndarray<>& a) { return double(*static_cast<const float*>(a.data())); });
+  m.def("describe", &describe);
 }
 """
 
@@ -68,7 +76,7 @@ def _build(library: str, source: str, flags: list[str], units: list[str]) -> Mod
             options = ["-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing"]
             includes = [f"-I{sysconfig.get_paths()['include']}", *flags]
             command = [*compiler, *options, *includes, str(file), *units, "-o", str(made)]
-            done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
+            done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
                 raise RuntimeError(f"the test module for {library} couldn't be built: {first}")
@@ -83,7 +91,9 @@ def _build(library: str, source: str, flags: list[str], units: list[str]) -> Mod
 
 
 def nanobind() -> Any:
-    """`first(x)` and `first_writable(x)`: the first element of an ndarray argument, read-only or not."""
+    """`first(x)` and `first_writable(x)`: the first element of an ndarray argument, read-only or not. `describe(x)`:
+    its address, shape, and DLPack's three numbers of its dtype.
+    """
     library = importlib.import_module("nanobind")
     root = Path(library.source_dir()).parent
     flags = [f"-I{library.include_dir()}", f"-I{root / 'ext' / 'robin_map' / 'include'}", "-DNDEBUG"]
@@ -91,6 +101,6 @@ def nanobind() -> Any:
 
 
 def pybind11() -> Any:
-    """`ensure(x)`: what `py::array::ensure` gives, None for null; `first(x)`: the first element of an array_t<float>."""
+    """`ensure(x)`: what `py::array::ensure` gives, None for null; `first(x)`: the first element of an `array_t`."""
     library = importlib.import_module("pybind11")
     return _build("pybind11", _PYBIND11, [f"-I{library.get_include()}"], [])

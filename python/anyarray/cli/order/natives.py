@@ -31,11 +31,13 @@ class Outcome:
     """What became of a probe. `row` is the protocol that was taken, None where the library refused.
 
     `detail` is the error's type and first line. It stands beside a row as well where the library chose that row and
-    only failed to use its memory, as with CUDA's where there is no device.
+    only failed to use its memory, as with CUDA's where there is no device. `refused` is the row whose data were looked
+    at and refused, where that is known.
     """
 
     row: str | None
     detail: str = ""
+    refused: str | None = None
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ class Native:
 
     `preset` is the policy that imitates it, `knows` its protocols in the order of `VALUES`, `start` imports the library
     and gives the function that takes a probe. `unusable` are rows whose memory can't be used on a machine with nothing
-    but a CPU: that they were chosen shows by the error that a probe with nothing else leads to. `extra` are members that
-    the library looks at before any protocol.
+    but a CPU: that they were chosen shows by the error that a probe with nothing else leads to. `extra` are members
+    that the library looks at before any protocol; `writable` says that it asks for memory that it may write to.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Native:
     start: Callable[[], Take]
     unusable: tuple[str, ...] = ()
     extra: Mapping[str, object] = field(default_factory=dict)
+    writable: bool = False
 
     def version(self) -> str:
         try:
@@ -258,7 +261,8 @@ def _dpnp_from_dlpack() -> Take:
     return lambda probe: _first(_load("numpy").asarray(take(probe)))
 
 
-def _warp() -> Any:
+def started_warp() -> Any:
+    """Warp, with its cache in a folder of ours."""
     os.environ.setdefault("WARP_CACHE_PATH", str(compiled.folder() / "warp"))
     wp = _load("warp")
     wp.config.quiet = True
@@ -267,17 +271,17 @@ def _warp() -> Any:
 
 
 def _warp_array() -> Take:
-    wp = _warp()
+    wp = started_warp()
     return lambda probe: _first(wp.array(probe, dtype=wp.float32, device="cpu").numpy())
 
 
 def _warp_from_dlpack() -> Take:
-    wp = _warp()
+    wp = started_warp()
     return lambda probe: _first(wp.from_dlpack(probe).numpy())
 
 
 def _warp_argument() -> Take:
-    wp = _warp()
+    wp = started_warp()
     kernel = _load(f"{__package__}.warp_kernel").first
     out = wp.zeros(1, dtype=wp.float32, device="cpu")
 
@@ -320,7 +324,8 @@ NATIVES: dict[str, Native] = {
         Native("tvm_ffi.from_dlpack", "tvm_ffi.from_dlpack", "tvm_ffi", "apache-tvm-ffi",
                ("dlpack_exchange", "dlpack"), _tvm_ffi_from_dlpack),
         Native("nanobind", "nanobind", "nanobind", "nanobind", ("buffer", "dlpack"), _nanobind),
-        Native("nanobind, writable", "nanobind", "nanobind", "nanobind", ("buffer", "dlpack"), _nanobind_writable),
+        Native("nanobind, writable", "nanobind", "nanobind", "nanobind", ("buffer", "dlpack"), _nanobind_writable,
+               writable=True),
         Native("pybind11.ensure", "pybind11", "pybind11", "pybind11", _NUMPY, _pybind11),
         Native("pybind11.array_t", "pybind11", "pybind11", "pybind11", _NUMPY, _pybind11_array_t),
         Native("cuda.core", "cuda.core", "cuda.core", "cuda-core", ("dlpack", _CAI), _cuda_core,

@@ -51,15 +51,23 @@ _DICT = ["offered", "none", *_READ, "instance", "readonly", "wrong:type", "wrong
 
 #: What a protocol of a probe may be; "absent" goes without saying. Those that begin with "wrong" give what the
 #: protocol doesn't allow, "instance" is a member of the object and not of its type, and `__dlpack_device__` has
-#: states of its own while `__dlpack__` works. Those that begin with "old" are producers that know no versions: which take
-#: `stream` alone or no argument, and which takes all and pays no attention.
+#: states of its own while `__dlpack__` works. Those that begin with "old" are producers that know no versions: two that
+#: take `stream` alone and nothing at all, and one that takes all and pays no attention.
 STATES: dict[str, list[str]] = {
     "buffer": ["offered", *_CALL, "readonly", "wrong:format"],
     "dlpack_exchange": ["offered", "none", *_CALL, "instance", "readonly", "wrong:type", "wrong:name"],
     "dlpack": [
         *("offered", "none", *_READ, *_CALL, "instance", "readonly"),
         *("old:stream", "old:bare", "old:capsule"),
-        *("wrong:type", "wrong:name", "wrong:dtype", "device:absent", "device:none", "device:wrong:type", "device:only"),
+        *(
+            "wrong:type",
+            "wrong:name",
+            "wrong:dtype",
+            "device:absent",
+            "device:none",
+            "device:wrong:type",
+            "device:only",
+        ),
         *(f"device:{state}" for state in (*_READ, *_CALL)),
     ],
     "array_struct": [
@@ -77,8 +85,8 @@ STATES: dict[str, list[str]] = {
     ],
 }
 
-#: Members of `__sycl_usm_array_interface__` that stand for the probes' own: who has SYCL says here where in its memory a
-#: copy of the data is, because no SYCL library takes other memory.
+#: Members of `__sycl_usm_array_interface__` that stand for the probes' own: who has SYCL says here where in its memory
+#: a copy of the data is, because no SYCL library takes other memory.
 USM: dict[str, object] = {}
 
 States = Mapping[str, str]
@@ -122,7 +130,7 @@ def _fail(state: str, name: str) -> None:
         raise error(f"the probe's {name}")
 
 
-def _dlpack(probe: Probe, state: str, max_version: tuple[int, int] | None) -> Any:
+def _dlpack(state: str, max_version: tuple[int, int] | None) -> Any:
     value, code = VALUES["dlpack"], 99 if state == "wrong:dtype" else 2
     if state.startswith("call:"):
         _fail(state, "__dlpack__")
@@ -149,15 +157,15 @@ def _dlpack_method(state: str) -> Callable[..., object]:
         given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         words = ", ".join(f"{word}={value}" for word, value in given.items() if value is not None)
         probe.probe_log.append(f"call __dlpack__({words})")
-        return _dlpack(probe, state, max_version)
+        return _dlpack(state, max_version)
 
     def stream_only(probe: Probe, *, stream: object = None) -> object:
         probe.probe_log.append(f"call __dlpack__({'' if stream is None else f'stream={stream}'})")
-        return _dlpack(probe, state, None)
+        return _dlpack(state, None)
 
     def bare(probe: Probe) -> object:
         probe.probe_log.append("call __dlpack__()")
-        return _dlpack(probe, state, None)
+        return _dlpack(state, None)
 
     return {"old:stream": stream_only, "old:bare": bare}.get(state, __dlpack__)
 
@@ -179,7 +187,7 @@ def _array_method(state: str) -> Callable[..., object]:
             return 3
         import numpy as np
 
-        made = np.full(abi.COUNT, VALUES["array_method"], np.float32)
+        made: Any = np.full(abi.COUNT, VALUES["array_method"], np.float32)
         made.flags.writeable = state != "readonly"
         return made
 
@@ -200,7 +208,7 @@ def _arrow_method(state: str) -> Callable[..., object]:
     return __arrow_c_array__
 
 
-def _interface(row: str, state: str, probe: Probe) -> object:
+def _interface(row: str, state: str, _: Probe) -> object:
     """The dict of any of the dict interfaces."""
     _fail(state, ATTRIBUTES[row])
     if state == "wrong:type":

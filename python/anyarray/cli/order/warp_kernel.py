@@ -8,5 +8,5 @@ wp: Any = importlib.import_module("warp")
 
 
 @wp.kernel  # type: ignore[untyped-decorator]
-def first(array: wp.array(dtype=wp.float32), out: wp.array(dtype=wp.float32)):  # type: ignore[no-untyped-def, valid-type]  # noqa: D103
+def first(array: wp.array(dtype=wp.float32), out: wp.array(dtype=wp.float32)):  # type: ignore[no-untyped-def, valid-type]
     out[0] = array[0]
