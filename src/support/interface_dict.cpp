@@ -193,12 +193,11 @@ InterfaceDict::InterfaceDict(const Context& cx, PyObject* dict) noexcept {
   });
 }
 
-/// The key of this text, interned or not; key_count for all others. Dicts on the host have no syclobj: not asked above.
+/// The key of this text, interned or not; key_count for all others.
 __attribute__((noinline)) InterfaceDict::Key InterfaceDict::find_key(const Names& names, PyObject* key) noexcept {
-  if (key == names.syclobj) return key_syclobj;
   if (!PyUnicode_Check(key)) return key_count;
   PyObject* const keys[key_count] = {names.shape, names.typestr, names.data,   names.strides, names.version,
-                                     names.descr, names.mask,    names.offset, names.stream,  names.syclobj};
+                                     names.descr, names.mask,    names.offset, names.stream};
   int i = 0;
   while (i < key_count && PyUnicode_Compare(key, keys[i]) != 0) ++i;
   return static_cast<Key>(i);

@@ -84,7 +84,6 @@ class InterfaceDict {
   PyObject* offset() const noexcept { return values_[key_offset]; }
   PyObject* version() const noexcept { return values_[key_version]; }
   PyObject* stream() const noexcept { return values_[key_stream]; }
-  PyObject* syclobj() const noexcept { return values_[key_syclobj]; }
 
  private:
   enum Key {
@@ -97,7 +96,6 @@ class InterfaceDict {
     key_mask,
     key_offset,
     key_stream,
-    key_syclobj,
     key_count
   };
 

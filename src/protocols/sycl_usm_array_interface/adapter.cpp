@@ -23,9 +23,12 @@ Status check_version(InterfaceDict& dict, Failure& why) noexcept {
 }
 
 /// Whether it is one of the forms in which a context or a queue may be handed over.
-Status check_syclobj(InterfaceDict& dict, Failure& why) noexcept {
-  PyObject* const syclobj = dict.syclobj();
-  if (syclobj == nullptr) {
+Status check_syclobj(const Context& cx, PyObject* attribute, InterfaceDict& dict, Failure& why) noexcept {
+  dict.hold_values();  // a key that is no str may run code when it is compared
+  const Ref held = Ref::borrow(PyDict_GetItemWithError(attribute, cx.names.syclobj));
+  if (PyErr_Occurred() != nullptr) return producer_raised(why);
+  PyObject* const syclobj = held.get();
+  if (syclobj == nullptr || syclobj == Py_None) {
     return because(Status::invalid, &why.reason, "the dict has no 'syclobj', which says whose memory it is");
   }
   if (PyUnicode_Check(syclobj)) return Status::ok;
@@ -38,7 +41,6 @@ Status check_syclobj(InterfaceDict& dict, Failure& why) noexcept {
                    "the capsule in 'syclobj' is named \"%.80s\", not \"SyclContextRef\" or \"SyclQueueRef\"",
                    name != nullptr ? name : "");
   }
-  dict.hold_values();
   Ref method(PyObject_GetAttrString(syclobj, "_get_capsule"));
   if (method) return Status::ok;
   if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return producer_raised(why);
@@ -85,7 +87,7 @@ Status sycl_usm_array_interface(Context& cx, PyObject* obj, const Route& route, 
   }
   InterfaceDict dict(cx, attribute);
   Status s = check_version(dict, why);
-  if (s == Status::ok) s = check_syclobj(dict, why);
+  if (s == Status::ok) s = check_syclobj(cx, attribute, dict, why);
   if (s == Status::ok) s = dict.layout(request, out, why);
   if (s != Status::ok) return s;
   s = dict.elements_to_bytes(out, why);
