@@ -263,6 +263,9 @@ def check(
             reason = f"there is no preset {native.preset!r}"
             return Agreement(consumer, native.preset, native.distribution, status="no preset", reason=reason)
         ours = imitate(native.preset, native.writable, native.extra)
+    if not {row for row, *_ in aa.protocols()} & set(native.knows):
+        reason = f"anyarray has no row {' or '.join(native.knows)}"
+        return Agreement(consumer, native.preset, native.distribution, status="no preset", reason=reason)
     if python == sys.executable and not native.installed():
         reason = f"pip install {native.distribution}"
         return Agreement(consumer, native.preset, native.distribution, status="not installed", reason=reason)

@@ -34,7 +34,7 @@ SCHEMA_VERSION = 1
 WORKERS = 4
 
 #: Consumers that no library is given an object for: their argument's dtype is compiled in.
-_NOT_FOR_OBJECTS = frozenset({"warp.argument"})
+NOT_FOR_OBJECTS = frozenset({"warp.argument"})
 
 FIELDS = ("ptr", "shape", "dtype", "readonly")
 
@@ -160,14 +160,16 @@ def look(
     obj = evaluate()
     once = type(obj).__name__ == "PyCapsule"
     default = choose(obj, "default", "anyarray")
-    choices = [choose(evaluate() if once else obj, name, consumer["consumer"]) for name, consumer in consumers.items()]
+    choices = [
+        choose(evaluate() if once else obj, name, one["consumer"], one["nothing"]) for name, one in consumers.items()
+    ]
     mark(choices, default)
     by_library: dict[str, list[Choice]] = {}
     for choice in choices:
         native = _native_of(choice.preset)
         if native is None:
             choice.native_detail = "from source"
-        elif choice.preset in _NOT_FOR_OBJECTS:
+        elif choice.preset in NOT_FOR_OBJECTS:
             choice.native_detail = "its dtype is compiled in"
         elif python_of(native) == sys.executable and not native.installed():
             choice.native_detail = f"pip install {native.distribution}"

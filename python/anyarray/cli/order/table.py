@@ -29,6 +29,7 @@ SHORT = {
     "cuda_array_interface": "CAI",
     "sycl_usm_array_interface": "SUAI",
     "arrow_array": "ACA",
+    "arrow_stream": "ACS",
 }
 
 
