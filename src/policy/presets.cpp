@@ -12,7 +12,7 @@ namespace {
 constexpr Protocol numpy = Protocol::numpy, exchange = Protocol::dlpack_exchange, buffer = Protocol::buffer,
                    dlpack = Protocol::dlpack, array_struct = Protocol::array_struct,
                    interface = Protocol::array_interface, cuda = Protocol::cuda_array_interface,
-                   sycl = Protocol::sycl_usm_array_interface, arrow = Protocol::array_method,
+                   sycl = Protocol::sycl_usm_array_interface, arrow = Protocol::arrow_array,
                    array_method = Protocol::array_method;
 
 template <class... Rows>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an Array says of itself: its attributes, its repr, and the methods that every Array type has.
+#include "anyarray/produce.h"
 #include "src/python/state.h"
 
 namespace anyarray {
@@ -8,6 +9,12 @@ PyObject* array_release(PyObject* self, PyObject*);
 PyObject* array_to_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
 
 namespace {
+
+/// The row that served; null for memory that came over none.
+const char* protocol_name(ArrayObject* a) noexcept {
+  const std::uint8_t row = borrow_of(a).protocol;
+  return row != no_protocol ? protocol_rows[row].name : nullptr;
+}
 
 PyObject* tuple_of(const std::int64_t* values, int n) noexcept {
   PyObject* t = PyTuple_New(n);
@@ -41,7 +48,8 @@ ANYARRAY_GETTER(ptr, PyLong_FromVoidPtr(d->data))
 ANYARRAY_GETTER(readonly, PyBool_FromLong(d->readonly()))
 ANYARRAY_GETTER(copied, (d->flags & flag_copied_unknown) != 0 ? Py_NewRef(Py_None)
                                                               : PyBool_FromLong((d->flags & flag_copied) != 0))
-ANYARRAY_GETTER(protocol, PyUnicode_InternFromString(protocol_rows[borrow_of(a).protocol].name))
+ANYARRAY_GETTER(protocol,
+                protocol_name(a) != nullptr ? PyUnicode_InternFromString(protocol_name(a)) : Py_NewRef(Py_None))
 ANYARRAY_GETTER(owner, Py_NewRef(static_cast<PyObject*>(borrow_of(a).owner)))
 ANYARRAY_GETTER(c_contiguous, PyBool_FromLong(d->c_contiguous()))
 ANYARRAY_GETTER(f_contiguous, PyBool_FromLong(d->f_contiguous()))
@@ -77,7 +85,8 @@ PyGetSetDef array_getset[] = {
     {"readonly", get_readonly, nullptr, "Whether the memory must not be written.", nullptr},
     {"copied", get_copied, nullptr, "False, True (the producer said that it copied), or None where it can't be known.",
      nullptr},
-    {"protocol", get_protocol, nullptr, "Name of the registry row that served.", nullptr},
+    {"protocol", get_protocol, nullptr, "Name of the registry row that served; None for memory that came over none.",
+     nullptr},
     {"owner", get_owner, nullptr, "The object that was taken.", nullptr},
     {"c_contiguous", get_c_contiguous, nullptr, "Row-major without gaps.", nullptr},
     {"f_contiguous", get_f_contiguous, nullptr, "Column-major without gaps.", nullptr},
@@ -114,8 +123,9 @@ PyObject* array_repr(PyObject* self) {
   if (!shape) return nullptr;
   char device[32];
   format_device(d->device, device, sizeof device);
+  const char* protocol = protocol_name(a);
   return PyUnicode_FromFormat("<%s shape=%R dtype=%U device=%s protocol=%s%s>", name, shape.get(), dtype->name, device,
-                              protocol_rows[borrow_of(a).protocol].name, d->readonly() ? " readonly" : "");
+                              protocol != nullptr ? protocol : "None", d->readonly() ? " readonly" : "");
 }
 
 Py_ssize_t array_length(PyObject* self) {

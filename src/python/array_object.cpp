@@ -331,6 +331,8 @@ Holder* array_share(ArrayObject* a) noexcept {
   return a->holder;
 }
 
+DeviceFamily device_family(DeviceType t) noexcept { return family_of(t); }
+
 /// Array.release(): marks the array as released and gives the memory back, unless someone relies on this object.
 PyObject* array_release(PyObject* self, PyObject*) {
   ArrayObject* a = as_array(self);

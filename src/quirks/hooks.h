@@ -91,6 +91,7 @@ Status mark_may_copy(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_dlpack(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_array_method(Context& cx, const Match& match, Route& route) noexcept;
 Status find_paddle_flags(Context& cx, const Match& match, Route& route) noexcept;
+Status drop_arrow_stream(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_buffer(Context& cx, const Match& match, Route& route) noexcept;
 Status find_torch_flags(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_torch_table(Context& cx, const Match& match, Route& route) noexcept;
@@ -98,6 +99,7 @@ Status hook_jax_buffer(Context& cx, const Match& match, Route& route) noexcept;
 Status hook_jax_export(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_inherited(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_lossy(Context& cx, const Match& match, Route& route) noexcept;
+Status hook_pandas_series(Context& cx, const Match& match, Route& route) noexcept;
 Status hook_tvm_ffi_export(Context& cx, const Match& match, Route& route) noexcept;
 Status hook_ctypes(Context& cx, const Match& match, Route& route) noexcept;
 

@@ -10,9 +10,11 @@ import ctypes
 import importlib
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from . import abi, compiled, probes
@@ -239,7 +241,10 @@ def _pyarrow() -> Take:
 
 
 def _place_in_usm() -> None:
-    """Gives the probes memory that SYCL knows."""
+    """Gives the probes memory that SYCL knows; the CPU's driver is found where pip puts it."""
+    driver = Path(sys.prefix) / "lib" / "libintelocl.so"
+    if driver.exists():
+        os.environ.setdefault("OCL_ICD_FILENAMES", str(driver))
     row = "sycl_usm_array_interface"
     memory = _load("dpctl.memory").MemoryUSMShared(4 * abi.COUNT)
     memory.copy_from_host(ctypes.string_at(abi.memory(VALUES[row]), 4 * abi.COUNT))
