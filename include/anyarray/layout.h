@@ -38,6 +38,19 @@ inline bool c_strides(int ndim, const std::int64_t* shape, std::int64_t itemsize
   return empty || !overflow;
 }
 
+/// Column-major byte strides, with the rules of c_strides().
+inline bool f_strides(int ndim, const std::int64_t* shape, std::int64_t itemsize, std::int64_t* out) noexcept {
+  std::int64_t step = itemsize;
+  bool overflow = false;
+  bool empty = false;
+  for (int i = 0; i < ndim; ++i) {
+    out[i] = step;
+    empty |= shape[i] == 0;
+    overflow |= __builtin_mul_overflow(step, shape[i] > 1 ? shape[i] : 1, &step);
+  }
+  return empty || !overflow;
+}
+
 /// The bytes touched, relative to element [0, …, 0]: `low` ≤ 0 < `high`, both 0 when size is 0. False
 /// when the arithmetic overflows. Precondition: extents aren't negative, itemsize ≥ 0.
 inline bool byte_extent(int ndim, const std::int64_t* shape, const std::int64_t* strides, std::int64_t itemsize,

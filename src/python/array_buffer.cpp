@@ -81,4 +81,11 @@ int array_getbuffer(PyObject* self, Py_buffer* view, int flags) {
 
 void array_releasebuffer(PyObject* self, Py_buffer*) { --as_array(self)->exports; }
 
+/// Whether a type has the buffer slot; before CPython 3.12 nothing in Python shows it.
+PyObject* has_buffer_slot(PyObject*, PyObject* type) {
+  if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "a type is needed");
+  const PyBufferProcs* slots = reinterpret_cast<PyTypeObject*>(type)->tp_as_buffer;
+  return PyBool_FromLong(slots != nullptr && slots->bf_getbuffer != nullptr);
+}
+
 }  // namespace anyarray
