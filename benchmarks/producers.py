@@ -44,7 +44,9 @@ class Producer:
 
 def names_above(row: str) -> int:
     """How many attributes that an instance may have rank above this row in the default order."""
-    rows = re.findall(r'^ANYARRAY_PROTOCOL\((\w+), "(\w*)", (\w+)', REGISTRY.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(
+        r'^ANYARRAY_PROTOCOL\((\w+), "(\w*)", ([\w |]+)', REGISTRY.read_text(encoding="utf-8"), re.MULTILINE
+    )
     names = [name for name, _, _ in rows]
     above = rows[: names.index(row)]
     return sum(1 for _, attribute, traits in above if attribute and "row_type_only" not in traits)

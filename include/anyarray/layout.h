@@ -51,6 +51,23 @@ inline bool f_strides(int ndim, const std::int64_t* shape, std::int64_t itemsize
   return empty || !overflow;
 }
 
+/// Strides in elements → bytes, in place. What overflows along extents of 1 and in empty arrays places nothing and
+/// becomes the itemsize; any other overflow ends it: the dimension, or -1 when all is well.
+inline int strides_to_bytes(int ndim, const std::int64_t* shape, std::int64_t itemsize,
+                            std::int64_t* strides) noexcept {
+  bool empty = false;
+  for (int i = 0; i < ndim; ++i) empty |= shape[i] == 0;
+  for (int i = 0; i < ndim; ++i) {
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(strides[i], itemsize, &bytes)) {
+      if (!empty && shape[i] != 1) return i;
+      bytes = itemsize;
+    }
+    strides[i] = bytes;
+  }
+  return -1;
+}
+
 /// The bytes touched, relative to element [0, …, 0]: `low` ≤ 0 < `high`, both 0 when size is 0. False
 /// when the arithmetic overflows. Precondition: extents aren't negative, itemsize ≥ 0.
 inline bool byte_extent(int ndim, const std::int64_t* shape, const std::int64_t* strides, std::int64_t itemsize,

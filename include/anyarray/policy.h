@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "anyarray/device.h"
 #include "anyarray/status.h"
 
 namespace anyarray {
@@ -24,7 +25,39 @@ using ProtocolMask = std::uint32_t;
 constexpr ProtocolMask mask_of(Protocol p) noexcept { return ProtocolMask{1} << static_cast<unsigned>(p); }
 
 /// Row traits of the registry (see protocols.def).
-enum RowTraits : std::uint8_t { row_mirror = 1, row_type_only = 2 };
+enum RowTraits : std::uint8_t { row_mirror = 1, row_type_only = 2, row_host = 4, row_cuda = 8, row_sycl = 16 };
+
+/// The traits of every row.
+inline constexpr std::uint8_t row_traits[protocol_count] = {
+#define ANYARRAY_PROTOCOL(id, attribute, traits, text) traits,
+#include "anyarray/protocols.def"
+#undef ANYARRAY_PROTOCOL
+};
+
+/// Whether memory of this kind can be had over this row. Host memory is what the host can read; a kind that isn't
+/// known is served by rows of any device alone.
+constexpr bool serves(Protocol row, DeviceType kind) noexcept {
+  const unsigned traits = row_traits[static_cast<int>(row)];
+  if ((traits & row_host) != 0) return host_readable(kind);
+  if ((traits & row_sycl) != 0) return kind == DeviceType::oneapi;
+  if ((traits & row_cuda) == 0) return true;
+  return kind == DeviceType::cuda || kind == DeviceType::cuda_host || kind == DeviceType::cuda_managed ||
+         kind == DeviceType::rocm || kind == DeviceType::rocm_host;
+}
+
+/// Whether a device-first policy asks for the object's device before this row.
+constexpr bool asks_device(Protocol row) noexcept {
+  return (row_traits[static_cast<int>(row)] & (row_mirror | row_cuda | row_sycl)) != 0;
+}
+
+/// "host", "CUDA", "SYCL": the memory that the row gives; "any" where it isn't of one kind. Static storage.
+constexpr const char* row_memory(Protocol row) noexcept {
+  const unsigned traits = row_traits[static_cast<int>(row)];
+  return (traits & row_host) != 0   ? "host"
+         : (traits & row_cuda) != 0 ? "CUDA"
+         : (traits & row_sycl) != 0 ? "SYCL"
+                                    : "any";
+}
 
 /// One row of the registry as data.
 struct ProtocolRow {
@@ -43,6 +76,15 @@ enum class Lookup : std::uint8_t {
   type_first,  ///< rows on the type in order, then rows that only the instance offers
   instance,    ///< both ranked together
   type,        ///< on the type alone
+  method,      ///< the type's own callable, as it stands there: no property, nothing of the instance
+};
+
+/// What a consumer does with __dlpack_device__ before it calls __dlpack__.
+enum class DeviceMethod : std::uint8_t {
+  ignored,
+  present,  ///< without it __dlpack__ is no offer
+  called,   ///< the same, and it is called, whatever it answers
+  checked,  ///< the same, and the answer must be a tuple of two
 };
 
 /// What an offered protocol that fails leads to.
@@ -54,10 +96,11 @@ enum class OnFailure : std::uint8_t {
 /// The ways in which an offer comes to nothing. Consumers differ in which of them end their search.
 enum class Cause : std::uint8_t {
   none,             ///< the attribute is None
-  read,             ///< reading the attribute raised something else than AttributeError
+  read,             ///< reading the attribute raised something else than AttributeError or NotImplementedError
   attribute_error,  ///< its call raised AttributeError
   type_error,       ///< its call raised TypeError, however it was called
   buffer_error,     ///< its call, or the buffer slot, raised BufferError
+  not_implemented,  ///< reading or calling it raised NotImplementedError
   call,             ///< its call, or the buffer slot, raised anything else
   content,          ///< what came breaks a rule of the protocol, or can't be had as a view
   read_only,        ///< what came is read-only
@@ -75,7 +118,7 @@ struct Policy {
   Lookup lookup = Lookup::type_first;
   OnFailure on_failure = OnFailure::go_on;
   bool device_first = false;
-  bool asks_device = false;  ///< __dlpack__ counts only with __dlpack_device__, which is called before it
+  DeviceMethod device_method = DeviceMethod::ignored;
   std::uint8_t reserved = 0;
   std::uint16_t careful = 0;              ///< rows where None or read-only memory ends it; kept by end() and pass()
   std::uint16_t final[cause_count] = {};  ///< rows for which this cause ends the search even under OnFailure::go_on
@@ -127,7 +170,7 @@ struct Policy {
       if (final[i] != o.final[i]) return false;
     }
     return rows == o.rows && n == o.n && lookup == o.lookup && on_failure == o.on_failure &&
-           device_first == o.device_first && asks_device == o.asks_device;
+           device_first == o.device_first && device_method == o.device_method;
   }
   constexpr bool operator!=(const Policy& o) const noexcept { return !(*this == o); }
 };
@@ -162,18 +205,19 @@ constexpr Policy make_default_policy() noexcept {
 }
 inline constexpr Policy default_policy = make_default_policy();
 
-/// A named policy that comes with the library; those that imitate a consumer say which, and where that was seen.
+/// A named policy that comes with the library; those that imitate a consumer say which, and where that was seen. Texts
+/// that don't apply are empty.
 struct Preset {
   const char* name;
   Policy policy;
-  const char* text;      ///< in one sentence
-  const char* consumer;  ///< "numpy.asarray"; "" for anyarray's own. What follows is empty for those too
-  const char* steps;     ///< all that the consumer looks for, in order: rows of the registry, and "=words" for the rest
-  const char* retries;   ///< what it asks again, and when
-  const char* nothing;   ///< what it does with an object that offers nothing
-  const char* versions;  ///< the versions that this was seen in
-  const char* source;    ///< file, function, commit
-  bool runs;             ///< checked against the installed library; false: read from source alone
+  const char* text;       ///< in one sentence
+  const char* consumer;   ///< "numpy.asarray"
+  const char* steps;      ///< all that it looks for, in order: rows of the registry, and "=words" for the rest
+  const char* handshake;  ///< keywords of each call of __dlpack__; "/" before what follows a TypeError
+  const char* nothing;    ///< what it does with an object that offers nothing
+  const char* versions;   ///< the versions in which this was seen
+  const char* source;     ///< file, function, commit
+  bool runs;              ///< checked against the installed library; false: read from source alone
 };
 extern const Preset presets[];
 extern const int preset_count;

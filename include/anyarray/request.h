@@ -38,6 +38,9 @@ struct Request {
   }
 };
 
+/// Whether anything that this row gives can meet a request for that device.
+bool can_meet(Protocol row, Device wanted) noexcept;
+
 /// Whether the descriptor meets the request: ok, `device`, or `mismatch` with what was given and wanted.
 Status meets(const Descriptor& d, const Request& r, Reason* why) noexcept;
 

@@ -17,15 +17,15 @@ def dtype(what: _core.DType | tuple[tuple[str, _core.DType, int], ...], size: An
 
 def policy(
     order: tuple[str, ...],
-    lookup: Literal["type_first", "instance", "type"],
+    lookup: Literal["type_first", "instance", "type", "method"],
     on_failure: Literal["continue", "raise"],
     device_first: bool,
-    asks_device: bool,
+    device_method: Literal["ignored", "present", "called", "checked"],
     final: dict[str, tuple[str, ...]],
 ) -> _core.Policy:
     """Make a Policy from all that it says."""
     return _core.Policy(
-        order, lookup=lookup, on_failure=on_failure, device_first=device_first, asks_device=asks_device, final=final
+        order, lookup=lookup, on_failure=on_failure, device_first=device_first, device_method=device_method, final=final
     )
 
 

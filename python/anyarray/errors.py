@@ -163,7 +163,9 @@ def _what_it_is(obj: object) -> str:
         return f"a {kind.__name__} is text, not an array; {convert}"
     if issubclass(kind, (list, tuple)):
         return f"a {kind.__name__} is a sequence of Python objects, not an array in memory; {convert}"
-    if issubclass(kind, (bool, int, float, complex)) or numbers.Number in kind.__mro__:
+    if issubclass(kind, int) and kind is not bool:
+        return f"an {kind.__name__} is a number of any size, which has no array in memory; {convert}"
+    if issubclass(kind, (bool, float, complex)) or numbers.Number in kind.__mro__:
         return f"a number ({kind.__name__}) isn't an array; {convert}"
     if issubclass(kind, (dict, set, frozenset)) or collections.abc.Mapping in kind.__mro__:
         return "it is a collection of Python objects, not an array in memory; take an array out of it"

@@ -171,6 +171,15 @@ void test_borders() {
   CHECK(c_strides(2, Ints{big, big / 8}.data(), 8, strides) == false);
   CHECK(c_strides(2, Ints{1, big / 8}.data(), 8, strides) && strides[0] == (big / 8) * 8);
   CHECK(c_strides(3, Ints{big, big, 0}.data(), 8, strides) && strides[2] == 8 && strides[1] == 8);
+  // Strides in elements.
+  Ints in{3, -2, 0};
+  CHECK(strides_to_bytes(3, Ints{2, 2, 2}.data(), 8, in.data()) == -1 && in == (Ints{24, -16, 0}));
+  in = {big, 1, INT64_MIN};
+  CHECK(strides_to_bytes(3, Ints{1, 2, 1}.data(), 4, in.data()) == -1 && in == (Ints{4, 4, 4}));
+  in = {big, 1, INT64_MIN};
+  CHECK(strides_to_bytes(3, Ints{2, 0, 2}.data(), 4, in.data()) == -1 && in == (Ints{4, 4, 4}));
+  in = {1, big / 4 + 1};
+  CHECK(strides_to_bytes(2, Ints{2, 2}.data(), 4, in.data()) == 1 && in[1] == big / 4 + 1);
   CHECK(!is_c_contiguous(2, Ints{2, big}.data(), Ints{8, 8}.data(), 8));
   CHECK(!is_f_contiguous(2, Ints{big, 2}.data(), Ints{8, 8}.data(), 8));
 

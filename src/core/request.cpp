@@ -45,6 +45,15 @@ constexpr WaiverRow waivers[] = {{"mask", waive_mask}, {"grad", waive_grad}, {"c
 
 }  // namespace
 
+bool can_meet(Protocol row, Device wanted) noexcept {
+  if (wanted.type == DeviceType::any) return true;
+  if (wanted.type != DeviceType::cpu) {
+    // Host rows call what they give cpu, also where it is pinned.
+    return (row_traits[static_cast<int>(row)] & row_host) == 0 && serves(row, wanted.type);
+  }
+  return serves(row, DeviceType::cpu) || serves(row, DeviceType::cuda_host) || serves(row, DeviceType::cuda_managed);
+}
+
 Status meets(const Descriptor& d, const Request& r, Reason* why) noexcept {
   if (r.device.type != DeviceType::any && !device_fits(d.device, r.device)) {
     return wrong_device(d.device, r.device, why);

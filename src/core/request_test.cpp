@@ -130,6 +130,24 @@ void test_meets() {
   expect(d, r, Status::device);
 }
 
+void test_what_rows_can_meet() {
+  const Device any{DeviceType::any, -1};
+  for (int i = 0; i < protocol_count; ++i) {
+    const auto row = static_cast<Protocol>(i);
+    const bool host = std::strcmp(row_memory(row), "host") == 0;
+    CHECK(can_meet(row, any));
+    for (int n = 1; n < 20; ++n) {
+      const auto kind = static_cast<DeviceType>(n);
+      // The host reads pinned and managed memory, and host rows call all that they give cpu.
+      if (kind == DeviceType::cpu) {
+        CHECK_EQ(can_meet(row, {kind, 0}), row != Protocol::sycl_usm_array_interface);
+      } else {
+        CHECK_EQ(can_meet(row, {kind, 1}), !host && serves(row, kind));
+      }
+    }
+  }
+}
+
 void test_waivers() {
   CHECK_EQ(parse_waiver("mask"), waive_mask);
   CHECK_EQ(parse_waiver("grad"), waive_grad);
@@ -144,6 +162,7 @@ int main() {
   test_devices();
   test_statuses();
   test_meets();
+  test_what_rows_can_meet();
   test_waivers();
   return check::done();
 }

@@ -46,7 +46,7 @@ ProtocolMask offers_of(Context& cx, PyTypeObject* type, ProtocolMask* none) noex
 
 void plan(Route& route, const Policy& policy, ProtocolMask on_instance, ProtocolMask none) noexcept {
   route.n = 0;
-  if (policy.lookup == Lookup::type) on_instance = 0;
+  if (policy.lookup == Lookup::type || policy.lookup == Lookup::method) on_instance = 0;
   ProtocolMask first = route.on_type | (none & policy.ends_on(Cause::none));
   if (policy.lookup == Lookup::instance) first |= on_instance;
   for (int i = 0; i < policy.n; ++i) {
@@ -69,18 +69,27 @@ ProtocolMask instance_rows(PyTypeObject* type, ProtocolMask on_type) noexcept {
   return mask & ~on_type;
 }
 
+/// Rows whose attribute on the type is a method to everybody but isn't callable as it stands there: properties.
+ProtocolMask uncallable_rows(const Context& cx, PyTypeObject* type) noexcept {
+  ProtocolMask mask = 0;
+  for (Protocol row : {Protocol::dlpack, Protocol::array_method}) {
+    PyObject* found = lookup_on_type(type, cx.names.row_attribute[static_cast<int>(row)]);
+    if (found != nullptr && PyCallable_Check(found) == 0) mask |= mask_of(row);
+  }
+  return mask;
+}
+
 /// How many leading rows may be tried without the questions that run() asks before a row.
 std::uint8_t quick_rows(const Route& r, const Policy& policy) noexcept {
   if (r.guard_before != nullptr) return 0;
   // skip_buffer is asked once, before the first row: it must be the buffer, and another must follow.
   if (r.skip_buffer != nullptr && (r.n < 2 || r.plan[0] != static_cast<int>(Protocol::buffer))) return 0;
   std::uint8_t n = 0;
-  const bool asks_device = policy.device_first && (r.on_type & mask_of(Protocol::dlpack)) != 0;
-  const ProtocolMask careful = policy.careful | (policy.asks_device ? mask_of(Protocol::dlpack) : 0);
-  while (n < r.n && !(asks_device && (protocol_rows[r.plan[n]].traits & row_mirror) != 0) &&
-         (careful & mask_of(static_cast<Protocol>(r.plan[n]))) == 0) {
-    ++n;
-  }
+  const bool asks = policy.device_first && (r.on_type & mask_of(Protocol::dlpack)) != 0;
+  const ProtocolMask careful =
+      policy.careful | (policy.device_method != DeviceMethod::ignored ? mask_of(Protocol::dlpack) : 0);
+  const auto is_asked = [&](Protocol row) { return (asks && asks_device(row)) || (careful & mask_of(row)) != 0; };
+  while (n < r.n && !is_asked(static_cast<Protocol>(r.plan[n]))) ++n;
   return r.skip_buffer != nullptr && n < 2 ? 0 : n;
 }
 
@@ -118,6 +127,7 @@ Route* probe(Context& cx, PyTypeObject* type, const Policy& policy, Route* slot,
     Failure why;  // the row is kept: the adapter says why the table can't be used
     if (exchange_of(cx, table, &r.exchange, why) == Status::interrupted) return nullptr;
   }
+  if (policy.lookup == Lookup::method) r.on_type &= ~uncallable_rows(cx, type);
   const ProtocolMask on_instance = instance_rows(type, offered);
   if (!has_instance_attributes(type)) r.traits |= trait_direct_methods;
   if ((r.on_type & mask_of(Protocol::dlpack)) != 0 && (r.traits & trait_direct_methods) != 0) {

@@ -33,13 +33,14 @@ __attribute__((noinline)) Status take_the_rest(Context& cx, PyObject* obj, Borro
 }
 
 /// What follows the adapter of a quick try: the checks, the end of the pin, and the other rows where it failed.
+/// `tried`: called where it matters.
+template <class Tried>
 __attribute__((always_inline)) inline Status finish(Context& cx, PyObject* obj, Route& route, Borrow& out, Protocol row,
-                                                    ProtocolMask tried, Status s, Failure& why,
-                                                    const Call& call) noexcept {
+                                                    Status s, Failure& why, const Call& call, Tried&& tried) noexcept {
   if (__builtin_expect(s == Status::ok, 1)) s = check_taken(cx, obj, route, nothing_asked, row, out, why);
   --route.pins;
   if (__builtin_expect(s == Status::ok, 1)) return s;
-  return take_the_rest(cx, obj, out, row, tried, s, why, call);
+  return take_the_rest(cx, obj, out, row, tried(), s, why, call);
 }
 
 /// The way for the next object of a type, from what served this one.
@@ -74,7 +75,7 @@ __attribute__((noinline)) Status take_rows(Context& cx, PyObject* obj, Route& ro
     route.last = static_cast<std::uint8_t>(i - 1);
     route.quick = i > 1 ? learn(Py_TYPE(obj), route, i - 1) : Quick::rows;
   }
-  return finish(cx, obj, route, out, row, tried, s, why, call);
+  return finish(cx, obj, route, out, row, s, why, call, [tried] { return tried; });
 }
 
 /// Whether an instance that looks attributes up as most do lacks this one: asked so, a row that isn't there costs no
@@ -102,16 +103,18 @@ template <class Consume>
 __attribute__((always_inline)) inline Status take_last(Context& cx, PyObject* obj, Route& route, Protocol row,
                                                        Borrow& out, const Call& call, Consume&& take_it) noexcept {
   ++route.pins;
-  ProtocolMask tried = 0;
   for (int i = 0; i < route.last; ++i) {
-    const auto before = static_cast<Protocol>(route.plan[i]);
-    tried |= mask_of(before);
-    if (__builtin_expect(!lacks(cx, obj, before), 0)) return take_anew(cx, obj, route, out, call);
+    const bool is_missing = lacks(cx, obj, static_cast<Protocol>(route.plan[i]));
+    if (__builtin_expect(!is_missing, 0)) return take_anew(cx, obj, route, out, call);
   }
   Failure why;
   const Status s = take_it(why);
   if (s == Status::not_offered) return take_anew(cx, obj, route, out, call);
-  return finish(cx, obj, route, out, row, tried | mask_of(row), s, why, call);
+  return finish(cx, obj, route, out, row, s, why, call, [&route] {
+    ProtocolMask tried = 0;
+    for (int i = 0; i <= route.last; ++i) tried |= mask_of(static_cast<Protocol>(route.plan[i]));
+    return tried;
+  });
 }
 
 __attribute__((noinline)) Status take_last_any(Context& cx, PyObject* obj, Route& route, Borrow& out,
@@ -136,7 +139,7 @@ __attribute__((noinline, flatten)) Status take_row(Context& cx, PyObject* obj, R
   Failure why;
   ++route.pins;
   const Status s = adapter(cx, obj, route, nothing_asked, out, why);
-  return finish(cx, obj, route, out, row, mask_of(row), s, why, call);
+  return finish(cx, obj, route, out, row, s, why, call, [] { return mask_of(row); });
 }
 
 /// A memoryview of so many dimensions, without a call but at the end. Not inlined: one alone saves fewer registers.
@@ -155,9 +158,9 @@ __attribute__((noinline)) Status take_memoryview_of(Context& cx, PyObject* obj, 
 }  // namespace
 
 Status take_first_memoryview(Context& cx, PyObject* obj, Borrow& out, const Call& call) noexcept {
-  const PyMemoryViewObject* mv = builtin::memoryview_of(obj);
-  if (__builtin_expect(mv->view.ndim != 1, 0)) return take_memoryview_of<2>(cx, obj, out, call);
-  return take_memoryview_of<1>(cx, obj, out, call);
+  const int ndim = builtin::memoryview_of(obj)->view.ndim;
+  if (__builtin_expect(ndim == 1, 1)) return take_memoryview_of<1>(cx, obj, out, call);
+  return ndim == 2 ? take_memoryview_of<2>(cx, obj, out, call) : take_all(cx, obj, out, call);
 }
 
 /// The way that the route knows.

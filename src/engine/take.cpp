@@ -5,6 +5,7 @@
 
 #include "src/engine/probe.h"
 #include "src/engine/tries.h"
+#include "src/support/device_question.h"
 
 namespace anyarray {
 namespace {
@@ -15,68 +16,82 @@ std::int64_t now_ns() noexcept {
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-/// Asks __dlpack_device__ once and remembers the answer for the other mirror rows of the same call.
+/// not_offered where the attribute is missing, None or raises AttributeError; any other exception is no answer, and
+/// ok, but for those that are never passed over.
+Status look_up(PyObject* obj, PyObject* name) noexcept {
+  PyObject* value = nullptr;
+  const int found = lookup_attribute(obj, name, &value);
+  Ref held(found > 0 ? value : nullptr);
+  if (found >= 0) return found > 0 ? Status::ok : Status::not_offered;
+  Failure unheard;
+  return producer_raised(unheard, Status::ok);
+}
+
+/// not_offered where this instance hides the row, as far as that can be told without running its code: the type reads
+/// attributes as most do and has no property for this one. Otherwise ok, or interrupted.
+Status see_if_hidden(Context& cx, PyObject* obj, const Route& route, Protocol row) noexcept {
+  PyTypeObject* const type = Py_TYPE(obj);
+  PyObject* const name = cx.names.row_attribute[static_cast<int>(row)];
+  if (type->tp_getattro != PyObject_GenericGetAttr) return Status::ok;
+  if ((route.on_type & mask_of(row)) != 0) {
+    PyObject* const found = lookup_on_type(type, name);
+    if (found == nullptr || (Py_TYPE(found)->tp_descr_get != nullptr && !PyFunction_Check(found))) return Status::ok;
+  }
+  return look_up(obj, name);
+}
+
+/// Asks __dlpack_device__ once and remembers the answer for the other rows of the same call.
 class DeviceQuestion {
  public:
-  /// ok: a mirror row may serve. skipped: the object's device isn't readable by the host. interrupted.
-  Status ask(Context& cx, PyObject* obj, const Route& route, Failure& why) noexcept {
+  /// ok: the row may serve. skipped: the object's device isn't one of the row's. not_offered: the instance hides the
+  /// row. interrupted.
+  Status ask(Context& cx, PyObject* obj, const Route& route, Protocol row, Failure& why) noexcept {
     if ((route.on_type & mask_of(Protocol::dlpack)) == 0) return Status::ok;
+    if (const Status s = see_if_hidden(cx, obj, route, row); s != Status::ok) return s;
     if (!asked_) {
       asked_ = true;
-      if (const Status s = fetch(cx, obj); s != Status::ok) return s;
+      if (const Status s = ask_device(cx, obj, &device_); s != Status::ok) return s;
     }
-    if (device_.type == DeviceType::any || host_readable(device_.type)) return Status::ok;
+    if (device_.type == DeviceType::any || serves(row, device_.type)) return Status::ok;
+    // A mirror's property may copy memory to the host, so it isn't read; a property of the others only describes.
+    if ((row_traits[static_cast<int>(row)] & row_mirror) == 0) {
+      const Status s = look_up(obj, cx.names.row_attribute[static_cast<int>(row)]);
+      if (s != Status::ok) return s;
+    }
     char text[32];
     format_device(device_, text, sizeof text);
-    return because(Status::skipped, &why.reason, "__dlpack_device__ says %s, and this row gives host memory", text);
+    return because(Status::skipped, &why.reason, "__dlpack_device__ says %s, and this row gives %s memory", text,
+                   row_memory(row));
   }
 
  private:
-  /// Leaves the device unknown when the method is missing, raises, or answers something else.
-  Status fetch(Context& cx, PyObject* obj) noexcept {
-    PyObject* method = nullptr;
-    Failure ignored;
-    int found = lookup_attribute(obj, cx.names.dlpack_device, &method);
-    if (found < 0) return producer_raised(ignored, Status::ok);
-    if (found == 0) return Status::ok;
-    Ref held(method);
-    Ref answer(PyObject_CallNoArgs(method));
-    if (!answer) return producer_raised(ignored, Status::ok);
-    if (!PyTuple_Check(answer.get()) || PyTuple_GET_SIZE(answer.get()) != 2) return Status::ok;
-    const long type = PyLong_AsLong(PyTuple_GET_ITEM(answer.get(), 0));
-    if (type == -1 && PyErr_Occurred()) return producer_raised(ignored, Status::ok);
-    const long id = PyLong_AsLong(PyTuple_GET_ITEM(answer.get(), 1));
-    if (id == -1 && PyErr_Occurred()) {
-      if (const Status s = producer_raised(ignored, Status::ok); s != Status::ok) return s;
-    }
-    const auto kind = static_cast<DeviceType>(type);
-    if (type == static_cast<std::int32_t>(type) && is_known(kind)) device_ = {kind, static_cast<std::int32_t>(id)};
-    return Status::ok;
-  }
-
   bool asked_ = false;
   Device device_ = {DeviceType::any, 0};
 };
 
 /// Asks for __dlpack_device__, as consumers do for which __dlpack__ alone is no offer. ok: go on with __dlpack__.
-Status ask_device_method(Context& cx, PyObject* obj, Failure& why) noexcept {
+Status ask_device_method(Context& cx, PyObject* obj, DeviceMethod use, Failure& why) noexcept {
   PyObject* found = nullptr;
   int answer = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::dlpack)], &found);
   Ref held(found);
   if (answer == 0) return Status::not_offered;
   if (answer > 0) {
     found = nullptr;
-    answer = lookup_attribute(obj, cx.names.dlpack_device, &found);
+    answer = lookup_raw(obj, cx.names.dlpack_device, &found);
     held = Ref(found);
   }
   if (answer < 0) return reading_raised(why);
-  if (answer == 0) {
+  if (answer == 0 || (found == Py_None && use == DeviceMethod::present)) {
     return because(Status::not_offered, &why.reason,
-                   "it has no __dlpack_device__, without which this consumer passes "
-                   "__dlpack__ by");
+                   "it has no __dlpack_device__, without which this consumer passes __dlpack__ by");
   }
+  if (use == DeviceMethod::present) return Status::ok;
   const Ref device(PyObject_CallNoArgs(held.get()));
-  return device ? Status::ok : producer_raised(why);
+  if (!device) return producer_raised(why);
+  if (use == DeviceMethod::called) return Status::ok;
+  if (PyTuple_Check(device.get()) && PyTuple_GET_SIZE(device.get()) == 2) return Status::ok;
+  return because(Status::invalid, &why.reason, "__dlpack_device__ gave %.80s, not a tuple of two",
+                 Py_TYPE(device.get())->tp_name);
 }
 
 /// Whether an attribute that counted as missing is None, for a consumer that takes None for an offer.
@@ -94,16 +109,16 @@ Status ask_for_none(Context& cx, PyObject* obj, Protocol row, Failure& why) noex
 Status try_row(Context& cx, PyObject* obj, const Route& route, const Policy& policy, const Request& request,
                Protocol row, DeviceQuestion& device, Borrow& out, Failure& why) noexcept {
   const int index = static_cast<int>(row);
-  if (policy.device_first && (protocol_rows[index].traits & row_mirror) != 0) {
-    if (const Status s = device.ask(cx, obj, route, why); s != Status::ok) return s;
+  if (policy.device_first && asks_device(row)) {
+    if (const Status s = device.ask(cx, obj, route, row, why); s != Status::ok) return s;
   }
   const int skips = row == Protocol::buffer && route.skip_buffer != nullptr ? route.skip_buffer(cx, obj) : 0;
   if (skips != 0) {
     if (skips < 0) return Status::interrupted;
     return because(Status::skipped, &why.reason, "the buffer protocol has no format for its dtype");
   }
-  if (row == Protocol::dlpack && policy.asks_device && !PyCapsule_CheckExact(obj)) {
-    if (const Status s = ask_device_method(cx, obj, why); s != Status::ok) return s;
+  if (row == Protocol::dlpack && policy.device_method != DeviceMethod::ignored && !PyCapsule_CheckExact(obj)) {
+    if (const Status s = ask_device_method(cx, obj, policy.device_method, why); s != Status::ok) return s;
   }
   Status s = consume[index](cx, obj, route, request, out, why);
   if (s == Status::ok) s = check_taken(cx, obj, route, request, row, out, why);

@@ -19,7 +19,7 @@ inline constexpr Request nothing_asked;
 /// What a library is known for and its protocols don't say.
 __attribute__((noinline)) inline void apply_traits(std::uint32_t traits, Protocol row, Descriptor& d) noexcept {
   if ((traits & trait_readonly) != 0) d.flags |= flag_readonly;
-  if ((protocol_rows[static_cast<int>(row)].traits & row_mirror) == 0) return;
+  if ((row_traits[static_cast<int>(row)] & row_mirror) == 0) return;
   if ((traits & trait_copies) != 0) d.flags |= flag_copied;
   if ((traits & trait_may_copy) != 0) d.flags |= flag_copied_unknown;
 }
@@ -46,6 +46,9 @@ __attribute__((always_inline)) inline Status check_taken(Context& cx, PyObject* 
 /// What a try that came to nothing came to nothing by.
 inline Cause cause_of(Status s, const Failure& why) noexcept {
   if (s != Status::failed) return Cause::content;
+  if (why.exception != nullptr && PyErr_GivenExceptionMatches(why.exception, PyExc_NotImplementedError) != 0) {
+    return Cause::not_implemented;
+  }
   if (why.reading) return Cause::read;
   if (why.exception == nullptr) return Cause::call;
   if (PyErr_GivenExceptionMatches(why.exception, PyExc_BufferError) != 0) return Cause::buffer_error;

@@ -43,6 +43,7 @@ PyObject* token_object(const Borrow& b) noexcept {
     case Protocol::array_interface:
     case Protocol::array_struct:
     case Protocol::cuda_array_interface:
+    case Protocol::sycl_usm_array_interface:
     case Protocol::array_method:
       return static_cast<PyObject*>(b.token[0]);
     default:

@@ -89,6 +89,20 @@ PyObject* preset_table(PyObject* module, PyObject*) {
   return all.release();
 }
 
+PyObject* consumer_table(PyObject* module, PyObject*) {
+  State& s = state_of_module(module);
+  Ref all(PyDict_New());
+  for (int i = 0; all && i < preset_count; ++i) {
+    const Preset& p = presets[i];
+    if (p.consumer[0] == '\0') continue;
+    Ref row(Py_BuildValue("{s:N,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:O}", "policy", policy_object(s, p.policy), "text", p.text,
+                          "consumer", p.consumer, "steps", p.steps, "handshake", p.handshake, "nothing", p.nothing,
+                          "versions", p.versions, "source", p.source, "runs", p.runs ? Py_True : Py_False));
+    if (!row || PyDict_SetItemString(all.get(), p.name, row.get()) < 0) return nullptr;
+  }
+  return all.release();
+}
+
 /// "cuda:1" → (2, 1). A kind without a number is its first device.
 PyObject* parse_device_text(PyObject*, PyObject* text) {
   Device d;
@@ -145,6 +159,16 @@ PyMethodDef functions[] = {
      "name : str\n    What policy= takes.\n"
      "policy : Policy\n    Its fields are order, lookup, on_failure and device_first.\n"
      "text : str\n    The preset in one sentence.\n"},
+    {"consumers", consumer_table, METH_NOARGS,
+     "consumers($module, /)\n--\n\nThe presets that imitate a consumer: a dict {name: dict}, whose values are\n\n"
+     "policy : Policy\n    Its order, and what ends it.\n"
+     "text : str\n    In one sentence.\n"
+     "consumer : str\n    The function or type that is imitated.\n"
+     "steps : str\n    All that it looks for, in order: protocols, and \"=words\" for what isn't one of anyarray's.\n"
+     "handshake : str\n    Keywords of each call of __dlpack__; what follows a \"/\" is tried after a TypeError.\n"
+     "nothing : str\n    What it does with an object that offers nothing.\n"
+     "versions, source : str\n    The versions in which this was seen, and where.\n"
+     "runs : bool\n    Whether it is checked against the installed library; otherwise it was read from source.\n"},
     {"quirks_table", quirks_table, METH_NOARGS,
      "quirks_table($module, /)\n--\n\nWhat is known of single libraries: a list of dicts whose values are str.\n\n"
      "id\n    Name of the quirk.\n"
@@ -197,6 +221,7 @@ bool names_init(Names& n) noexcept {
   n.offset = intern("offset");
   n.mask = intern("mask");
   n.version = intern("version");
+  n.syclobj = intern("syclobj");
   if (!ok) return false;
   n.kw_max_version = PyTuple_Pack(1, n.max_version);
   n.kw_copy = PyTuple_Pack(1, n.copy);
@@ -225,8 +250,9 @@ void each_reference(State& s, F&& f) noexcept {
 
 void names_clear(Names& n) noexcept {
   for (PyObject*& name : n.row_attribute) Py_CLEAR(name);
-  for (PyObject** p : {&n.dlpack_device, &n.max_version, &n.stream, &n.copy, &n.shape, &n.typestr, &n.data, &n.strides,
-                       &n.descr, &n.offset, &n.mask, &n.version, &n.kw_max_version, &n.kw_copy, &n.our_version}) {
+  for (PyObject** p :
+       {&n.dlpack_device, &n.max_version, &n.stream, &n.copy, &n.shape, &n.typestr, &n.data, &n.strides, &n.descr,
+        &n.offset, &n.mask, &n.version, &n.syclobj, &n.kw_max_version, &n.kw_copy, &n.our_version}) {
     Py_CLEAR(*p);
   }
 }

@@ -73,16 +73,6 @@ PyObject* order_of(const Policy& p) noexcept {
   return order.release();
 }
 
-bool read_flag(const char* what, PyObject* given, bool* out) noexcept {
-  if (given == Py_None) return true;
-  if (!PyBool_Check(given)) {
-    PyErr_Format(PyExc_TypeError, "%s is True or False, not %.200s", what, Py_TYPE(given)->tp_name);
-    return false;
-  }
-  *out = given == Py_True;
-  return true;
-}
-
 bool cause_from_object(PyObject* name, Cause* out) noexcept {
   Ref all(PyUnicode_FromString(""));
   for (int i = 0; all && i < cause_count; ++i) {
@@ -132,7 +122,8 @@ bool final_from_mapping(PyObject* final, Policy* out) noexcept {
 }
 
 // By their numbers.
-constexpr const char* lookup_words[] = {"type_first", "instance", "type"};
+constexpr const char* lookup_words[] = {"type_first", "instance", "type", "method"};
+constexpr const char* device_words[] = {"ignored", "present", "called", "checked"};
 constexpr const char* failure_words[] = {"continue", "raise"};
 
 /// The number of a word; -1 with an error that lists them.
@@ -157,10 +148,10 @@ PyObject* make(PyTypeObject* type, const Policy& p) noexcept {
 
 PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   PyObject *order = nullptr, *lookup = Py_None, *on_failure = Py_None, *device_first = Py_None;
-  PyObject *asks_device = Py_None, *final = Py_None;
-  static const char* keywords[] = {"order", "lookup", "on_failure", "device_first", "asks_device", "final", nullptr};
+  PyObject *device_method = Py_None, *final = Py_None;
+  static const char* keywords[] = {"order", "lookup", "on_failure", "device_first", "device_method", "final", nullptr};
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOOOO:Policy", const_cast<char**>(keywords), &order, &lookup,
-                                   &on_failure, &device_first, &asks_device, &final)) {
+                                   &on_failure, &device_first, &device_method, &final)) {
     return nullptr;
   }
   Policy p;
@@ -188,8 +179,17 @@ PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     p.on_failure = i == 0 ? OnFailure::go_on : OnFailure::stop;
     if (i == 0) clear_final(p);
   }
-  if (!read_flag("device_first", device_first, &p.device_first)) return nullptr;
-  if (!read_flag("asks_device", asks_device, &p.asks_device)) return nullptr;
+  if (device_first != Py_None) {
+    if (!PyBool_Check(device_first)) {
+      return PyErr_Format(PyExc_TypeError, "device_first is True or False, not %.200s", Py_TYPE(device_first)->tp_name);
+    }
+    p.device_first = device_first == Py_True;
+  }
+  if (device_method != Py_None) {
+    const int i = one_of("device_method", device_method, device_words);
+    if (i < 0) return nullptr;
+    p.device_method = static_cast<DeviceMethod>(i);
+  }
   if (final != Py_None && !final_from_mapping(final, &p)) return nullptr;
   return make(type, p);
 }
@@ -242,7 +242,10 @@ PyObject* final_of(const Policy& p) noexcept {
   return all.release();
 }
 
-PyObject* get_asks_device(PyObject* self, void*) { return PyBool_FromLong(policy_of_object(self).asks_device); }
+const char* device_word(const Policy& p) noexcept { return device_words[static_cast<int>(p.device_method)]; }
+PyObject* get_device_method(PyObject* self, void*) {
+  return PyUnicode_InternFromString(device_word(policy_of_object(self)));
+}
 PyObject* get_final(PyObject* self, void*) { return final_of(policy_of_object(self)); }
 
 PyObject* reduce(PyObject* self, PyObject*) {
@@ -250,18 +253,23 @@ PyObject* reduce(PyObject* self, PyObject*) {
   const Policy& p = policy_of_object(self);
   Ref order(order_of(p)), final(final_of(p));
   if (!rebuild || !order || !final) return nullptr;
-  return Py_BuildValue("O(OssOOO)", rebuild.get(), order.get(), lookup_word(p), failure_word(p),
-                       p.device_first ? Py_True : Py_False, p.asks_device ? Py_True : Py_False, final.get());
+  return Py_BuildValue("O(OssOsO)", rebuild.get(), order.get(), lookup_word(p), failure_word(p),
+                       p.device_first ? Py_True : Py_False, device_word(p), final.get());
 }
 
 PyGetSetDef getset[] = {
     {"order", get_order, nullptr, "Names of the protocols in the order in which they are tried.", nullptr},
     {"lookup", get_lookup, nullptr,
-     "'type_first'; 'instance': offers of type and instance are ranked together; 'type': on the type alone.", nullptr},
+     "'type_first'; 'instance': offers of type and instance are ranked together; 'type': on the type alone; 'method': "
+     "callables of the type alone.",
+     nullptr},
     {"on_failure", get_on_failure, nullptr, "'continue' with the next protocol, or 'raise'.", nullptr},
     {"device_first", get_device_first, nullptr, "Whether the object's device decides which protocols are passed over.",
      nullptr},
-    {"asks_device", get_asks_device, nullptr, "Whether __dlpack__ counts only with __dlpack_device__.", nullptr},
+    {"device_method", get_device_method, nullptr,
+     "What __dlpack_device__ is to __dlpack__: 'ignored', 'present' (needed), 'called' (needed, and called before), "
+     "'checked' (and its answer, too).",
+     nullptr},
     {"final", get_final, nullptr, "What ends the search under 'continue' as well: a dict {cause: protocols}.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
@@ -272,18 +280,20 @@ bool policy_type_init(State& s, PyObject* module) noexcept {
   PyType_Slot slots[] = {
       {Py_tp_doc,
        const_cast<char*>(
-           "Policy(order, *, lookup=None, on_failure=None, device_first=None, asks_device=None, final=None)\n--\n\n"
+           "Policy(order, *, lookup=None, on_failure=None, device_first=None, device_method=None, final=None)\n--\n\n"
            "An order of tries, and what a failure leads to. Immutable.\n\n"
            "Parameters\n----------\n"
            "order : str, Policy, or list or tuple of str\n    Names of protocols (see anyarray.protocols()), or a "
            "preset's name or a Policy to start from. What isn't given is as there.\n"
-           "lookup : 'type_first', 'instance' or 'type'\n    Where offers are looked for.\n"
+           "lookup : 'type_first', 'instance', 'type' or 'method'\n    Where offers are looked for.\n"
            "on_failure : 'continue' or 'raise'\n    What an offer that fails leads to. 'continue' empties final.\n"
            "device_first : bool\n    Whether the object's device decides which protocols are passed over.\n"
-           "asks_device : bool\n    Whether __dlpack__ counts only with __dlpack_device__, which is called before it.\n"
+           "device_method : 'ignored', 'present', 'called' or 'checked'\n    Whether __dlpack__ counts only with "
+           "__dlpack_device__, and whether that is called before, and its answer checked.\n"
            "final : mapping from str to list or tuple of str\n    Protocols for which a cause ends the search. Causes: "
            "'none' (the attribute is None), 'read' (reading it raised), 'attribute_error', 'type_error', "
-           "'buffer_error', 'call' (its call raised that, or anything else), 'content' (what came is wrong), "
+           "'buffer_error', 'not_implemented', 'call' (its call raised that, or anything else), 'content' (what came "
+           "is wrong), "
            "'read_only'.\n")},
       {Py_tp_new, reinterpret_cast<void*>(construct)},
       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
@@ -323,7 +333,9 @@ PyObject* policy_words(const Policy& p) noexcept {
   if (!order || !final) return nullptr;
   Ref text(PyUnicode_FromFormat("Policy(order=%R, lookup='%s', on_failure='%s', device_first=%s", order.get(),
                                 lookup_word(p), failure_word(p), p.device_first ? "True" : "False"));
-  if (text && p.asks_device) text = Ref(PyUnicode_FromFormat("%U, asks_device=True", text.get()));
+  if (text && p.device_method != DeviceMethod::ignored) {
+    text = Ref(PyUnicode_FromFormat("%U, device_method='%s'", text.get(), device_word(p)));
+  }
   if (text && p.has_final()) text = Ref(PyUnicode_FromFormat("%U, final=%R", text.get(), final.get()));
   return text ? PyUnicode_FromFormat("%U)", text.get()) : nullptr;
 }

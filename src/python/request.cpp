@@ -97,6 +97,29 @@ bool read_keyword(State& s, const char* name, PyObject* value, ParsedRequest& ou
   return dtype_from_object(s, value, &r.dtype);
 }
 
+/// ValueError where no row of the policy can give memory on the device that is asked for, whatever the object.
+bool policy_serves(const Request& r) noexcept {
+  if (r.policy == nullptr || r.device.type == DeviceType::any) return true;
+  for (int i = 0; i < r.policy->n; ++i) {
+    if (can_meet(r.policy->at(i), r.device)) return true;
+  }
+  char device[48];
+  format_device(r.device, device, sizeof device);
+  Ref names(PyList_New(0));
+  for (int i = 0; names && i < protocol_count; ++i) {
+    if (!can_meet(static_cast<Protocol>(i), r.device)) continue;
+    Ref name(PyUnicode_FromString(protocol_rows[i].name));
+    if (!name || PyList_Append(names.get(), name.get()) < 0) return false;
+  }
+  Ref comma(PyUnicode_FromString(", "));
+  Ref all(names && comma ? PyUnicode_Join(comma.get(), names.get()) : nullptr);
+  if (all) {
+    PyErr_Format(PyExc_ValueError, "no row of this policy can give memory on %s; the rows that can: %U", device,
+                 all.get());
+  }
+  return false;
+}
+
 const char* known_keyword(PyObject* name) noexcept {
   for (const char* k : keyword_names) {
     if (PyUnicode_CompareWithASCIIString(name, k) == 0) return k;
@@ -125,7 +148,7 @@ bool parse_request(State& s, const char* function, PyObject* const* args, Py_ssi
     }
     if (!read_keyword(s, known, args[nargs + i], out)) return false;
   }
-  return true;
+  return policy_serves(out.request);
 }
 
 PyObject* request_words(State& s, const Request* r) noexcept {

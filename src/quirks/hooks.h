@@ -86,10 +86,13 @@ using After = Status (*)(Context&, PyObject* obj, const Request&, const Borrow&,
 
 Status mark_readonly(Context& cx, const Match& match, Route& route) noexcept;
 Status mark_scalar(Context& cx, const Match& match, Route& route) noexcept;
+Status mark_dict_writable(Context& cx, const Match& match, Route& route) noexcept;
 Status mark_may_copy(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_dlpack(Context& cx, const Match& match, Route& route) noexcept;
+Status drop_exchange(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_array_method(Context& cx, const Match& match, Route& route) noexcept;
 Status find_paddle_flags(Context& cx, const Match& match, Route& route) noexcept;
+Status drop_arrow_stream(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_buffer(Context& cx, const Match& match, Route& route) noexcept;
 Status find_torch_flags(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_torch_table(Context& cx, const Match& match, Route& route) noexcept;
@@ -97,6 +100,7 @@ Status hook_jax_buffer(Context& cx, const Match& match, Route& route) noexcept;
 Status hook_jax_export(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_inherited(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_lossy(Context& cx, const Match& match, Route& route) noexcept;
+Status hook_pandas_series(Context& cx, const Match& match, Route& route) noexcept;
 Status hook_tvm_ffi_export(Context& cx, const Match& match, Route& route) noexcept;
 Status hook_ctypes(Context& cx, const Match& match, Route& route) noexcept;
 

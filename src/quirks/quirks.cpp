@@ -141,6 +141,11 @@ Status mark_readonly(Context&, const Match&, Route& route) noexcept {
   return Status::ok;
 }
 
+Status mark_dict_writable(Context&, const Match&, Route& route) noexcept {
+  route.traits |= trait_dict_writable;
+  return Status::ok;
+}
+
 Status mark_may_copy(Context&, const Match&, Route& route) noexcept {
   route.traits |= trait_may_copy;
   return Status::ok;
@@ -151,11 +156,29 @@ Status drop_dlpack(Context&, const Match&, Route& route) noexcept {
   return Status::ok;
 }
 
-Status drop_array_method(Context& cx, const Match& match, Route& route) noexcept {
-  PyObject* method = cx.names.row_attribute[static_cast<int>(Protocol::array_method)];
+namespace {
+
+/// Takes a row away from the library's class, and from subclasses that don't override it.
+Status drop_own(Context& cx, const Match& match, Protocol row, Route& route) noexcept {
+  PyObject* method = cx.names.row_attribute[static_cast<int>(row)];
   if (lookup_on_type(match.type, method) != lookup_on_type(match.base, method)) return Status::ok;
-  route.on_type &= ~mask_of(Protocol::array_method);
+  route.on_type &= ~mask_of(row);
   return Status::ok;
+}
+
+}  // namespace
+
+Status drop_exchange(Context&, const Match&, Route& route) noexcept {
+  route.on_type &= ~mask_of(Protocol::dlpack_exchange);
+  return Status::ok;
+}
+
+Status drop_array_method(Context& cx, const Match& match, Route& route) noexcept {
+  return drop_own(cx, match, Protocol::array_method, route);
+}
+
+Status drop_arrow_stream(Context& cx, const Match& match, Route& route) noexcept {
+  return drop_own(cx, match, Protocol::arrow_stream, route);
 }
 
 Status drop_buffer(Context&, const Match&, Route& route) noexcept {

@@ -24,6 +24,7 @@ enum Traits : std::uint32_t {
   trait_copies = 1u << 5,          ///< what the array interface and __array__ give is a copy, unsaid
   trait_may_copy = 1u << 6,        ///< it may be one
   trait_plain_passes = 1u << 7,    ///< guard_after has nothing against what is_plain() in src/quirks/quirks.h
+  trait_dict_writable = 1u << 8,   ///< the SYCL USM array interface says read-only of memory that isn't (dpctl.memory)
 };
 
 /// How take_first() begins with a type.
@@ -45,18 +46,18 @@ struct alignas(64) Route {
   PyTypeObject* type;    ///< borrowed: an address reused by another type has another tag; null = empty slot
   std::uint64_t order;   ///< Policy::rows of the policy that the plan follows
   std::uint64_t policy;  ///< and its traits()
-  std::uint32_t tag;     ///< tp_version_tag
-  std::uint32_t pins;    ///< calls that are using this slot now: while there are any it isn't refilled
+  const dlpack::ExchangeApi* exchange;  ///< from the type's capsule; lives as long as the process
+  std::uint32_t tag;                    ///< tp_version_tag
+  std::uint32_t pins;                   ///< calls that are using this slot now: while there are any it isn't refilled
   std::uint32_t traits;
   std::uint8_t n;        ///< rows in `plan`
   std::uint8_t n_type;   ///< the first n_type of them are on the type; the others only an instance may offer
   std::uint8_t n_quick;  ///< the first n_quick may be tried at once: no question comes before them
   std::uint8_t last;     ///< index of the row in `plan` that served last: a guess
   Quick quick;           ///< where a caller that asks for nothing begins
-  std::uint8_t plan[protocol_count];    ///< rows in the order in which they are tried
-  ProtocolMask on_type;                 ///< rows that the type offers
-  const dlpack::ExchangeApi* exchange;  ///< from the type's capsule; lives as long as the process
-  PyObject* dlpack_method;              ///< the type's __dlpack__, borrowed; only with trait_direct_methods
+  std::uint8_t plan[protocol_count];  ///< rows in the order in which they are tried
+  ProtocolMask on_type;               ///< rows that the type offers
+  PyObject* dlpack_method;            ///< the type's __dlpack__, borrowed; only with trait_direct_methods
   // Hooks of src/quirks; null for most types.
   /// Guarded when the object as such may not be taken: a mask, a dtype whose export kills the process.
   Status (*guard_before)(Context&, PyObject* obj, const Request&, Failure&) noexcept;
@@ -65,6 +66,8 @@ struct alignas(64) Route {
   PyObject* (*dlpack_export)(Context&, PyObject* obj);  ///< capsule, or null without an error
   int (*skip_buffer)(Context&,
                      PyObject* obj);  ///< before the buffer row: 1 it can't carry this one, 0, or -1 interrupted
+  /// Before the row arrow_stream: skipped where the stream wouldn't be the object's own memory, ok, or interrupted.
+  Status (*skip_stream)(Context&, PyObject* obj, Failure&) noexcept;
   /// The dtype that a buffer's exporter says, where its format can't be relied upon; not_offered: it isn't known.
   Status (*buffer_dtype)(Context&, PyObject* exporter, DType*, Failure&);
 };
@@ -73,7 +76,7 @@ struct alignas(64) Route {
 struct Names {
   PyObject* row_attribute[protocol_count];  ///< null where the row has none
   PyObject *dlpack_device, *max_version, *stream, *copy;
-  PyObject *shape, *typestr, *data, *strides, *descr, *offset, *mask, *version;
+  PyObject *shape, *typestr, *data, *strides, *descr, *offset, *mask, *version, *syclobj;
   PyObject* kw_max_version;  ///< ("max_version",)
   PyObject* kw_copy;         ///< ("copy",)
   PyObject* our_version;     ///< (1, 3)

@@ -299,6 +299,42 @@ Status InterfaceDict::layout(const Request& request, Borrow& out, Failure& why) 
   return Status::ok;
 }
 
+Status InterfaceDict::elements_to_bytes(Borrow& out, Failure& why) noexcept {
+  if (values_[key_strides] == nullptr) return Status::ok;  // they were made, in bytes
+  auto* const steps = const_cast<std::int64_t*>(out.desc.strides);
+  const int wide = strides_to_bytes(out.desc.ndim, out.desc.shape, out.desc.dtype.itemsize(), steps);
+  if (wide < 0) return Status::ok;
+  return because(Status::invalid, &why.reason, "the stride of %lld elements in dimension %d overflows in bytes",
+                 static_cast<long long>(steps[wide]), wide);
+}
+
+Status InterfaceDict::no_device_address(Descriptor& d, Failure& why) noexcept {
+  std::int64_t size = 0;
+  d.data = nullptr;
+  d.flags = 0;
+  const bool empty = element_count(d.ndim, d.shape, &size) && size == 0;
+  if (data() == nullptr) {
+    if (empty) return Status::ok;
+    return because(Status::invalid, &why.reason, "the dict has no 'data', which only an array of size 0 may lack");
+  }
+  std::uintptr_t pointer = 0;
+  bool readonly = false;
+  const Status s = address(empty, &pointer, &readonly, why);
+  if (readonly) d.flags = flag_readonly;
+  return s;
+}
+
+Status InterfaceDict::refuse_version(std::int64_t version, const char* interface, int oldest, int newest,
+                                     Failure& why) noexcept {
+  if (version > newest) {
+    return because(Status::unsupported, &why.reason, "version %lld of %s is newer than %d",
+                   static_cast<long long>(version), interface, newest);
+  }
+  if (version < 0) return because(Status::invalid, &why.reason, "'version' is negative");
+  return because(Status::invalid, &why.reason, "'version' is %lld, but the versions of %s begin at %d",
+                 static_cast<long long>(version), interface, oldest);
+}
+
 Status InterfaceDict::address(bool may_be_none, std::uintptr_t* pointer, bool* readonly, Failure& why) noexcept {
   PyObject* const data = values_[key_data];
   if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2) {

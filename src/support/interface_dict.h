@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dict of __array_interface__ and __cuda_array_interface__, as far as both agree: shape, typestr, strides (in
-// bytes), descr, mask, and (address, read-only). Used by their two adapters; __array_struct__ uses read_descr().
+// The dict of __array_interface__, __cuda_array_interface__ and __sycl_usm_array_interface__, as far as they agree:
+// shape, typestr, strides, descr, mask, and (address, read-only); and what the two of devices share besides. Used by
+// their adapters; __array_struct__ uses read_descr().
 #pragma once
 #include <cstdint>
 
@@ -35,16 +36,40 @@ class InterfaceDict {
   InterfaceDict(const InterfaceDict&) = delete;
   InterfaceDict& operator=(const InterfaceDict&) = delete;
 
-  /// Fills dtype, shape and strides of `out.desc`; guarded for a mask that isn't waived. On failure no dims are
-  /// left reserved.
+  /// Fills dtype, shape and strides (as the dict has them, or row-major in bytes) of `out.desc`; guarded for a mask
+  /// that isn't waived. On failure no dims are left reserved.
   Status layout(const Request& request, Borrow& out, Failure& why) noexcept;
 
   /// Reads `data` as a tuple (address, read-only). With `may_be_none`, an address of None counts as 0.
   Status address(bool may_be_none, std::uintptr_t* pointer, bool* readonly, Failure& why) noexcept;
 
+  /// For layouts whose dict counts strides in elements: makes them bytes. invalid where one overflows.
+  Status elements_to_bytes(Borrow& out, Failure& why) noexcept;
+
+  /// The address of device memory and its flag, read-only, for `d`, whose layout is known. An array of size 0 may do
+  /// without either.
+  Status device_address(Descriptor& d, Failure& why) noexcept {
+    if (__builtin_expect(data() == nullptr || address_is_none(), 0)) return no_device_address(d, why);
+    std::uintptr_t pointer = 0;
+    bool readonly = false;
+    const Status s = address(false, &pointer, &readonly, why);
+    d.data = reinterpret_cast<void*>(pointer);
+    d.flags = readonly ? unsigned{flag_readonly} : 0u;
+    return s;
+  }
+
   /// Reads an int (or what has __index__, but no bool) of 64 bits; invalid names the key otherwise.
   Status integer(PyObject* value, const char* key, std::int64_t* out, Failure& why) noexcept {
     return __builtin_expect(short_int(value, out), 1) ? Status::ok : other_integer(value, key, out, why);
+  }
+
+  /// Checks `version`, which is there: invalid unless it is an int from `oldest` on, unsupported where it is newer than
+  /// `newest`. `interface` is the attribute's name.
+  Status check_version(const char* interface, int oldest, int newest, Failure& why) noexcept {
+    std::int64_t version = 0;
+    const Status s = integer(values_[key_version], "version", &version, why);
+    if (s != Status::ok || (version >= oldest && version <= newest)) return s;
+    return refuse_version(version, interface, oldest, newest, why);
   }
 
   /// Makes the values strong references.
@@ -75,6 +100,9 @@ class InterfaceDict {
   };
 
   Status dtype(DType* out, Failure& why) noexcept;
+  Status no_device_address(Descriptor& d, Failure& why) noexcept;
+  static Status refuse_version(std::int64_t version, const char* interface, int oldest, int newest,
+                               Failure& why) noexcept;
   static Key find_key(const Names& names, PyObject* key) noexcept;
   Status integers(PyObject* tuple, const char* key, std::int64_t* out, Py_ssize_t n, Failure& why) noexcept;
   Status other_integer(PyObject* value, const char* key, std::int64_t* out, Failure& why) noexcept;

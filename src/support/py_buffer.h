@@ -18,12 +18,12 @@ Status describe_any_buffer(const Py_buffer& view, Borrow& out, Reason* why) noex
 
 /// What most buffers are, without a loop or a call: `ndim` dimensions (1 or 2), a format of one letter, and numbers so
 /// small that nothing overflows (as detail::is_usual). False for every other; nothing is reserved then.
-/// `of_memoryview`: a memoryview's own, whose extents and strides are in the memoryview itself.
+/// `of_memoryview`: a memoryview's own, of `ndim` dimensions, whose extents and strides are in the memoryview itself.
 template <int ndim, bool of_memoryview = false>
 __attribute__((always_inline)) inline bool describe_usual_buffer(const Py_buffer& view, Borrow& out) noexcept {
   static_assert(ndim == 1 || ndim == 2);
-  if (view.ndim != ndim || view.suboffsets != nullptr || view.buf == nullptr) return false;
-  if (!of_memoryview && (view.shape == nullptr || view.strides == nullptr)) return false;
+  if (view.suboffsets != nullptr || view.buf == nullptr) return false;
+  if (!of_memoryview && (view.ndim != ndim || view.shape == nullptr || view.strides == nullptr)) return false;
   const DType* dtype = pep3118::find_letter(view.format, view.itemsize);
   if (dtype == nullptr) return false;
   const auto n = static_cast<std::size_t>(view.shape[0]), step = static_cast<std::size_t>(view.strides[0]);

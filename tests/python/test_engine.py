@@ -21,7 +21,8 @@ from .conftest import needs
 
 np = needs("numpy")
 
-ROWS = ["buffer", "dlpack", "array_struct", "array_interface", "cuda_array_interface", "array_method"]
+ROWS = ["buffer", "dlpack", "array_struct", "array_interface", "cuda_array_interface", "sycl_usm_array_interface"]
+ROWS += ["array_method"]
 
 
 class Memory:
@@ -58,6 +59,10 @@ def offering(*rows: str, fails: dict[str, BaseException] | None = None, base: ty
         body["__cuda_array_interface__"] = property(
             lambda self: dict(give("cuda_array_interface").__array_interface__, version=3)
         )
+    if "sycl_usm_array_interface" in rows:
+        body["__sycl_usm_array_interface__"] = property(
+            lambda self: dict(give("sycl_usm_array_interface").__array_interface__, version=1, syclobj="cpu")
+        )
     if "array_method" in rows:
         body["__array__"] = lambda self, dtype=None, copy=None: give("array_method")
     return type("Producer", (base,), body)
@@ -65,7 +70,7 @@ def offering(*rows: str, fails: dict[str, BaseException] | None = None, base: ty
 
 # ------------------------------------------------------------------------------------------- order
 
-ORDER = ["dlpack", "array_struct", "array_interface", "cuda_array_interface", "array_method"]
+ORDER = ROWS[1:]
 
 
 @pytest.mark.parametrize("first", range(len(ORDER)))
@@ -90,9 +95,12 @@ def test_a_list_of_rows_is_just_that_order(first: str) -> None:
 @pytest.mark.parametrize("failing", range(1, len(ORDER)))
 def test_every_offered_failure_goes_on(failing: int, error: type[Exception]) -> None:
     bad = ORDER[:failing]
+    anywhere = aa.Policy("default", device_first=False)
     obj = offering(*ORDER, fails=dict.fromkeys(bad, error("x")))()
-    view = aa.view(obj)
-    assert view.protocol == ORDER[failing]
+    assert aa.view(obj, policy=anywhere).protocol == ORDER[failing]
+    # With the device first, rows of device memory can't serve this object, whose DLPack says cpu.
+    on_host = [row for row in ORDER[failing:] if row not in ("cuda_array_interface", "sycl_usm_array_interface")]
+    assert aa.view(obj).protocol == on_host[0]
 
 
 def test_raise_stops_at_the_first_offered_failure() -> None:
@@ -122,7 +130,7 @@ def test_some_exceptions_are_never_passed_over(row: str, error: BaseException) -
 # ------------------------------------------------------------------------------- type and instance
 
 
-@pytest.mark.parametrize("row", ["array_interface", "array_struct", "cuda_array_interface"])
+@pytest.mark.parametrize("row", ["array_interface", "array_struct", "cuda_array_interface", "sycl_usm_array_interface"])
 def test_attribute_in_the_instance_dict(row: str) -> None:
     class Plain:
         pass

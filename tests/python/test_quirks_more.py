@@ -36,6 +36,19 @@ def effigy(monkeypatch: pytest.MonkeyPatch) -> Effigy:
     return make
 
 
+# ------------------------------------------------------------------ dpctl
+
+
+@quirk("dpctl_memory")
+def test_dpctl_memory_means_writable(effigy: Effigy) -> None:
+    entries = {"shape": (8,), "typestr": "|u1", "data": (4096, True), "version": 1, "syclobj": "cpu"}
+    base = effigy("dpctl.memory._memory", "_Memory", {"__sycl_usm_array_interface__": entries})
+    for kind in (base, type("MemoryUSMDevice", (base,), {})):
+        assert aa.view(kind()).readonly is False
+    array = effigy("dpctl.tensor", "usm_ndarray", {"__sycl_usm_array_interface__": entries})
+    assert aa.view(array()).readonly is True
+
+
 # ------------------------------------------------------------------ tvm-ffi
 
 
@@ -413,3 +426,93 @@ def test_memoryviews_of_others_are_read_as_they_say() -> None:
     assert aa.view(memoryview(Own(b"abc"))).tolist() == [97, 98, 99]
     assert aa.view(pickle.PickleBuffer(record)).dtype == aa.view(record).dtype
     assert aa.view(pickle.PickleBuffer(b"abc")).tolist() == [97, 98, 99]
+
+
+# ------------------------------------------------------------------ Arrow's producers
+
+
+@quirk("pyarrow_permuted")
+@pytest.mark.parametrize("order", [[2, 0, 1], [1, 2, 0], [0, 2, 1], [0, 1, 2]])
+def test_pyarrow_permuted_tensors_come_over_arrow(order: list[int]) -> None:
+    pa, np = needs("pyarrow"), needs("numpy")
+    of = pa.fixed_shape_tensor(pa.float32(), [2, 3, 4], permutation=order)
+    storage = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(48, dtype="f4")), 24)
+    x = pa.ExtensionArray.from_storage(of, storage)
+    want = np.arange(48, dtype="f4").reshape(2, 2, 3, 4).transpose(0, *(i + 1 for i in order))
+    view = aa.view(x)
+    assert (view.protocol, view.tolist(), view.readonly) == ("arrow_array", want.tolist(), True)
+    assert view.ptr == storage.values.buffers()[1].address
+    refusal(x, policy=["dlpack"])
+
+
+@quirk("pandas_series")
+def test_pandas_series_are_streamed_only_where_the_memory_is_arrows() -> None:
+    pd, np = needs("pandas"), needs("numpy")
+    needs("pyarrow")
+    data = np.array([1.5, float("nan"), 2.5, 3.5])
+    for s in (pd.Series(data), pd.Series(data)[::2], pd.Series([True, False]), pd.Series([1, 2], dtype="Int64")[:1]):
+        account = statuses(aa.explain(s))
+        assert account["arrow_stream"] == "skipped", account
+    every_other = pd.Series(data)[::2]
+    view = aa.view(every_other)
+    assert (view.protocol, view.strides) == ("array_method", (16,))
+    assert view.ptr == every_other.to_numpy().ctypes.data
+    refusal(pd.Series(data), "isn't Arrow's", policy=["arrow_stream"])
+    assert aa.view(pd.Series([1, 2], dtype="int32[pyarrow]")).protocol == "arrow_stream"
+
+
+@quirk("pandas_series")
+@pytest.mark.parametrize("answer", [OSError("lost"), AttributeError("none"), None, 3])
+def test_pandas_series_whose_dtype_cant_be_had(effigy: Effigy, answer: object) -> None:
+    def dtype(self: Any) -> object:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def stream(self: Any) -> None:
+        raise AssertionError("was asked")
+
+    x = effigy("pandas", "Series", {"dtype": property(dtype), "__arrow_c_stream__": stream})()
+    assert statuses(refusal(x))["arrow_stream"] == "skipped"
+
+
+@quirk("pandas_series")
+def test_pandas_series_interrupted_while_asked(effigy: Effigy) -> None:
+    def dtype(self: Any) -> object:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        aa.view(effigy("pandas", "Series", {"dtype": property(dtype), "__arrow_c_stream__": lambda self: None})())
+
+
+@quirk("pandas_frame", "xarray_table")
+@pytest.mark.parametrize(("library", "name"), [("pandas", "DataFrame"), ("xarray", "DataArray")])
+def test_tables_made_for_arrow_arent_asked_for(effigy: Effigy, library: str, name: str) -> None:
+    np = needs("numpy")
+    data = np.ones((2, 2))
+
+    def stream(self: Any) -> None:
+        raise OSError("was asked")
+
+    body = {"__arrow_c_stream__": stream, "__array__": lambda self, **kw: data}
+    frame = effigy(library, name, body)
+    assert aa.view(frame()).ptr == data.ctypes.data
+    assert statuses(aa.explain(frame()))["arrow_stream"] == "not offered"
+    own = type("Own", (frame,), {"__arrow_c_stream__": lambda self: stream(self)})
+    refusal(own(), "was asked", policy=["arrow_stream"])
+
+
+@quirk("pandas_frame")
+def test_pandas_frames_show_their_memory() -> None:
+    pd, np = needs("pandas"), needs("numpy")
+    frame = pd.DataFrame(np.arange(12.0).reshape(3, 4))
+    view = aa.view(frame)
+    assert (view.protocol, view.ptr) == ("array_method", frame.to_numpy().ctypes.data)
+
+
+@quirk("xarray_table")
+def test_xarray_arrays_show_their_memory() -> None:
+    xr, np = needs("xarray"), needs("numpy")
+    data = np.arange(6.0).reshape(2, 3)
+    view = aa.view(xr.DataArray(data, dims=("x", "y")))
+    assert (view.protocol, view.ptr, view.shape) == ("array_method", data.ctypes.data, (2, 3))

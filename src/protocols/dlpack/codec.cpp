@@ -83,21 +83,16 @@ Status check_compact(const Tensor& t, Reason* why) noexcept {
   return Status::ok;
 }
 
-// Byte strides by checked multiplication. What overflows along extents of 1 and in empty arrays places nothing.
-Status decode_strides(const Tensor& t, std::int64_t itemsize, bool empty, std::int64_t* strides, Reason* why) noexcept {
+Status decode_strides(const Tensor& t, std::int64_t itemsize, std::int64_t* strides, Reason* why) noexcept {
   if (t.strides == nullptr) {
     if (c_strides(t.ndim, t.shape, itemsize, strides)) return Status::ok;
     return because(Status::invalid, why, "the DLPack shape needs more bytes than 64 bits can count");
   }
-  for (int i = 0; i < t.ndim; ++i) {
-    if (!__builtin_mul_overflow(t.strides[i], itemsize, &strides[i])) continue;
-    if (!empty && t.shape[i] != 1) {
-      return because(Status::invalid, why, "the DLPack stride of %lld elements in dimension %d overflows in bytes",
-                     static_cast<Wide>(t.strides[i]), i);
-    }
-    strides[i] = itemsize;
-  }
-  return Status::ok;
+  for (int i = 0; i < t.ndim; ++i) strides[i] = t.strides[i];
+  const int wide = strides_to_bytes(t.ndim, t.shape, itemsize, strides);
+  if (wide < 0) return Status::ok;
+  return because(Status::invalid, why, "the DLPack stride of %lld elements in dimension %d overflows in bytes",
+                 static_cast<Wide>(t.strides[wide]), wide);
 }
 
 Status refuse_tensor(const Tensor& t, Reason* why) noexcept {
@@ -133,7 +128,7 @@ Status decode_carefully(const Tensor& t, Borrow& out, Reason* why) noexcept {
     s = check_compact(t, why);
     out.desc.strides = nullptr;
   } else {
-    s = decode_strides(t, out.desc.dtype.itemsize(), empty, shape + t.ndim, why);
+    s = decode_strides(t, out.desc.dtype.itemsize(), shape + t.ndim, why);
   }
   return s == Status::ok ? decode_address(t, empty, &out.desc.data, why) : s;
 }

@@ -41,7 +41,8 @@ __attribute__((noinline)) Status take(Context& cx, PyObject* obj, const dlpack::
             static_cast<unsigned>(taken->version.major), static_cast<unsigned>(taken->version.minor),
             static_cast<unsigned>(dlpack::our_version.major));
   } else {
-    s = dlpack::decode(taken->tensor, taken->flags, out, &why.reason);
+    const bool usual = dlpack::decode_usual(taken->tensor, taken->flags, out);
+    s = __builtin_expect(usual, 1) ? Status::ok : dlpack::decode(taken->tensor, taken->flags, out, &why.reason);
   }
   if (s != Status::ok) {
     drop(taken);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data frames: pandas, polars and xarray, whose columns come by `__array__`, asked not to copy."""
+"""Data frames: pandas, polars and xarray, whose columns come over Arrow or by `__array__`, asked not to copy."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ def pandas_cases() -> Cases:
         s = {"C": s, "sliced": s[::2], "size 0": s[:0]}[layout]
         return _shown(s, s.to_numpy())
 
+    def of_arrow(name: str) -> Sample:
+        s = pd.Series(np.array(_data(name), name)[:3], dtype=f"{name}[pyarrow]")
+        return _shown(s, s.to_numpy(), True)
+
     for name in (*_NAMES, "float16"):
         for layout in ("C", "sliced", "size 0"):
             yield Case("Series", name, layout, partial(series, name, layout))
@@ -51,6 +55,8 @@ def pandas_cases() -> Cases:
     yield Case(
         "DataFrame, mixed", "float64", "C", lambda: _copied(mixed, [[1.0, 0.5], [2.0, 1.5]], "float64"), "either", _MANY
     )
+    for dtype in ("int32", "int64"):
+        yield Case("Series of Arrow", dtype, "C", partial(of_arrow, dtype))
     nullable = pd.array([1, 2, 3], dtype="Int64")
     yield Case("nullable array", "int64", "C", lambda: _copied(nullable, [1, 2, 3], "int64"), "either", _MANY)
     yield Case(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyArrow: arrays without nulls, slices, tensors, buffers; and the kinds that have no plain elements."""
+"""PyArrow: arrays, slices, lists of fixed size, tensors, buffers; and the kinds that have no plain elements."""
 
 from __future__ import annotations
 
@@ -62,13 +62,36 @@ def _fixed_shape() -> Sample:
     return Sample(tensor, x.tolist, x.shape, "float64", True, data.address, data.to_pybytes())
 
 
-def _times() -> Sample:
-    x = pa.array([1, 2, 3], pa.timestamp("us"))
-    return Sample(x, x.to_pylist, (3,), "datetime64[us]", None, x.buffers()[1].address)
+def _permuted() -> Sample:
+    x = np.arange(48, dtype="i4").reshape(2, 2, 3, 4)
+    storage = pa.FixedSizeListArray.from_arrays(pa.array(x.ravel()), 24)
+    tensor = pa.ExtensionArray.from_storage(
+        pa.fixed_shape_tensor(pa.int32(), (2, 3, 4), permutation=(2, 0, 1)), storage
+    )
+    logical = x.transpose(0, 3, 1, 2)
+    return Sample(tensor, logical.tolist, logical.shape, "int32", True, storage.values.buffers()[1].address)
+
+
+def _lists(first: int) -> Sample:
+    values = pa.array(range(24), "int16")
+    x = pa.FixedSizeListArray.from_arrays(pa.FixedSizeListArray.from_arrays(values, 2), 3)[first:]
+    pointer = values.buffers()[1].address + 12 * first
+    return Sample(x, x.to_pylist, (len(x), 3, 2), "int16", True, pointer)
+
+
+def _of_type(kind: str) -> Sample:
+    of = {"datetime64": pa.timestamp("us"), "timedelta64": pa.duration("us")}[kind]
+    x = pa.array([1, 2, 3], of)
+    return Sample(x, x.to_pylist, (3,), f"{kind}[us]", True, x.buffers()[1].address)
 
 
 def _chunked() -> Sample:
-    return Sample(pa.chunked_array([[1.0, 2.0], [3.0]]), lambda: [1.0, 2.0, 3.0], (3,), "float64")
+    x = pa.chunked_array([[1.0, 2.0, 3.0]])
+    return Sample(x, x.to_pylist, (3,), "float64", True, x.chunk(0).buffers()[1].address)
+
+
+def _zoned() -> Any:
+    return pa.array([1, 2], pa.timestamp("us", "Europe/Paris"))
 
 
 def _batch() -> Any:
@@ -84,11 +107,17 @@ def cases() -> Cases:
             yield Case("Tensor", name, layout, partial(_tensor, name, layout))
     yield Case("Buffer", "int8", "read-only", lambda: _buffer(pa.py_buffer(b"anyarray"), b"anyarray"))
     yield Case("Buffer", "int8", "writable", lambda: _buffer(pa.py_buffer(bytearray(b"anyarray")), b"anyarray"))
-    yield Case("FixedShapeTensorArray", "float64", "3-D", _fixed_shape, "either", "in DLPack from pyarrow 26 on")
-    yield Case("Array", "datetime64[us]", "C", _times, "either", "timestamps aren't in DLPack")
-    yield Case("ChunkedArray", "float64", "C", _chunked, "either", "several memories: it can only be copied")
+    yield Case("FixedShapeTensorArray", "float64", "3-D", _fixed_shape)
+    yield Case("FixedShapeTensorArray", "int32", "permuted", _permuted)
+    yield Case("FixedSizeListArray", "int16", "3-D", lambda: _lists(0))
+    yield Case("FixedSizeListArray", "int16", "sliced", lambda: _lists(1))
+    for kind in ("datetime64", "timedelta64"):
+        yield Case("Array", f"{kind}[us]", "C", partial(_of_type, kind))
+    yield Case("ChunkedArray", "float64", "C", _chunked)
+    yield refused("ChunkedArray, two chunks", "float64", "several memories", lambda: pa.chunked_array([[1.0], [2.0]]))
     # Arrow's own protocols carry these; as views of plain elements they don't exist.
     yield refused("Array with nulls", "int64", "the nulls would be lost", lambda: pa.array([1, None, 3]))
+    yield refused("Array, time zone", "datetime64[us]", "the zone would be lost", _zoned)
     yield refused("Array", "bool", "a bit an element", lambda: pa.array([True, False]))
     yield refused("Array", "string", "elements of no fixed size", lambda: pa.array(["a", "bc"]))
     yield refused("Array", "dictionary", "indices alone mean nothing", lambda: pa.array(["a", "b"]).dictionary_encode())

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m anyarray.cli.order._worker CONSUMER`: what a library does with its probes, a JSON object a line.
+
+A process of its own, because a library may end it. Every probe is announced before it is given, so that the parent
+knows which one it was; `--skip N` starts again behind it. What libraries print goes to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import warnings
+from typing import Any, TextIO
+
+from .natives import NATIVES, Consumer, Native, first_line
+from .probes import descriptions, name_of
+
+
+def run(native: Native, out: TextIO, skip: int) -> None:
+    """Writes `start`, then `case` and `row` for each probe, then `end`; or `unusable` if the library can't be used."""
+
+    def emit(event: str, **fields: Any) -> None:
+        out.write(json.dumps({"event": event, **fields}) + "\n")
+        out.flush()
+
+    try:
+        consumer = Consumer(native)
+    except Exception as error:
+        emit("unusable", version=native.version(), reason=first_line(error))
+        return
+    probes = list(descriptions(native.knows))
+    emit("start", version=native.version(), cases=len(probes))
+    for index, states in enumerate(probes[skip:], skip):
+        name = name_of(states)
+        emit("case", index=index, probe=name)
+        probe = consumer.build(states)
+        outcome = consumer.take(probe)
+        emit("row", index=index, probe=name, row=outcome.row, detail=outcome.detail, log=probe.probe_log)
+    emit("end")
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m anyarray.cli.order._worker", description=__doc__)
+    parser.add_argument("consumer", choices=sorted(NATIVES))
+    parser.add_argument("--skip", type=int, default=0)
+    args = parser.parse_args(argv)
+    # Libraries may print, from C too: descriptor 1 becomes standard error, the rows go to a copy of the old one.
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    warnings.simplefilter("ignore")
+    run(NATIVES[args.consumer], out, args.skip)
+    out.flush()
+    os._exit(0)  # a library that crashes when the interpreter ends isn't what is looked at here
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives the same probes to a library and to what imitates it, and compares which protocol each takes.
+
+The library runs in a process of its own, and in another one from the next probe on where it ends that; what imitates it
+runs here, on a probe made anew from the same description.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyarray as aa
+
+from ..matrix import _ending, _HungError, _lines
+from .natives import NATIVES, Native, Outcome, first_line
+from .probes import build, descriptions, states_of
+
+#: Tells what is made of a probe; raises nothing.
+Ours = Callable[[object], Outcome]
+
+#: Called as progress(consumer, probes done, probes in all); all is 0 while the library is imported.
+Progress = Callable[[str, int, int], None]
+
+#: Seconds that a library may take to be started (some build something first), and that a probe may take.
+IMPORT_TIMEOUT = 300.0
+PROBE_TIMEOUT = 60.0
+
+#: A consumer whose process ended more often than this is given up.
+MAX_RESTARTS = 64
+
+
+@dataclass(frozen=True)
+class Known:
+    """A difference that no order explains: what the library does with a protocol in this state, and why.
+
+    It covers probes of `consumer` whose protocol `row` is in one of `states`.
+    """
+
+    consumer: str
+    row: str
+    states: tuple[str, ...]
+    reason: str
+
+    def covers(self, states: Mapping[str, str]) -> bool:
+        return states.get(self.row) in self.states
+
+
+_NO_FORMAT = "reads bytes and doesn't look at the format"
+_NO_DTYPE = "gives a view of a dtype that it doesn't know"
+_STREAM = "always passes a stream, and doesn't ask again without"
+_TABLE = "looks for the exchange table on the instance too"
+
+KNOWN: tuple[Known, ...] = (
+    Known("torch.asarray", "buffer", ("wrong:format",), _NO_FORMAT),
+    Known("jax.dlpack.from_dlpack", "dlpack", ("old:bare",), _STREAM),
+    Known("warp.from_dlpack", "dlpack", ("old:bare",), _STREAM),
+    Known("cuda.core", "dlpack", ("old:bare",), _STREAM),
+    Known("mpi4py", "buffer", ("wrong:format",), _NO_FORMAT),
+    Known("mpi4py", "dlpack", ("wrong:dtype",), _NO_DTYPE),
+    Known("mpi4py", "dlpack", ("old:capsule",), "refuses a legacy capsule from who took max_version"),
+    Known("cuda.core", "dlpack", ("wrong:dtype",), _NO_DTYPE),
+    Known("nanobind", "dlpack", ("wrong:dtype",), _NO_DTYPE),
+    Known("nanobind, writable", "dlpack", ("wrong:dtype",), _NO_DTYPE),
+    Known("tvm_ffi", "dlpack_exchange", ("instance",), _TABLE),
+    Known("tvm_ffi.from_dlpack", "dlpack_exchange", ("instance",), _TABLE),
+)
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A probe of which the library and the imitation make different things; a row is None where it was refused."""
+
+    probe: str
+    native: str | None
+    native_detail: str
+    ours: str | None
+    ours_detail: str
+
+
+@dataclass
+class Agreement:
+    """What became of one consumer.
+
+    `status` is "ok", "not installed", "unusable" (it can't be started), "no preset" (nothing imitates it yet),
+    "crashed" or "hung"; `reason` says more. `probes` is agreed + disagreements + known + out_of_scope + crashed.
+    `known` counts the differences that `KNOWN` explains, by reason; `out_of_scope` the probes that offer a protocol for
+    which the consumer has a use and anyarray no row, by that protocol; `crashed` names those that ended the library's
+    process. `stale` are reasons of `KNOWN` for which no probe differs any more.
+    """
+
+    consumer: str
+    preset: str
+    library: str
+    version: str = "unknown"
+    status: str = "ok"
+    reason: str = ""
+    probes: int = 0
+    agreed: int = 0
+    disagreements: list[Disagreement] = field(default_factory=list)
+    known: dict[str, int] = field(default_factory=dict)
+    out_of_scope: dict[str, int] = field(default_factory=dict)
+    crashed: list[str] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.disagreements or self.stale) or self.status in ("crashed", "hung")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One probe, what the library did with it, and what it read and called. `crashed` says how its process ended."""
+
+    probe: str
+    outcome: Outcome
+    log: tuple[str, ...] = ()
+    crashed: str = ""
+
+
+class UnusableError(Exception):
+    """The library can't be run. `status` is as in `Agreement`."""
+
+    def __init__(self, status: str, reason: str, version: str = "unknown") -> None:
+        super().__init__(reason)
+        self.status, self.reason, self.version = status, reason, version
+
+
+@dataclass
+class NativeRun:
+    """The rows of one consumer as they come; `version` and `total` are known once the first has come."""
+
+    native: Native
+    python: str = sys.executable
+    version: str = "unknown"
+    total: int = 0
+
+    def rows(self) -> Iterator[Row]:
+        """All rows, in the order of `descriptions`.
+
+        Raises
+        ------
+        UnusableError
+            The library can't be imported, or ends its process before the first probe or too often.
+        """
+        skip = 0
+        for _ in range(MAX_RESTARTS + 1):
+            current: tuple[int, str] | None = None
+            ending = ""
+            for event in self._events(skip):
+                kind = event["event"]
+                if kind == "unusable":
+                    raise UnusableError("unusable", event["reason"], event["version"])
+                if kind == "start":
+                    self.version, self.total = event["version"], event["cases"]
+                elif kind == "case":
+                    current = (event["index"], event["probe"])
+                elif kind == "row":
+                    current = None
+                    yield Row(event["probe"], Outcome(event["row"], event["detail"]), tuple(event["log"]))
+                elif kind == "end":
+                    return
+                else:
+                    ending = event["reason"]
+            if current is None:
+                status = "hung" if "no sign" in ending else "crashed"
+                raise UnusableError(status, f"{ending}, and not in a probe", self.version)
+            yield Row(current[1], Outcome(None, ending), crashed=ending)
+            skip = current[0] + 1
+        raise UnusableError("crashed", f"given up after {MAX_RESTARTS + 1} processes had ended too early", self.version)
+
+    def _events(self, skip: int) -> Iterator[dict[str, Any]]:
+        """The worker's events; then, if it came to no end, one more that says how it ended."""
+        root = str(Path(aa.__file__).resolve().parent.parent)
+        given = str(Path(aa.__file__).parent.parent)
+        path = os.pathsep.join(filter(None, dict.fromkeys((given, root, os.environ.get("PYTHONPATH", "")))))
+        worker = subprocess.Popen(
+            [self.python, "-m", f"{__package__}._worker", self.native.name, f"--skip={skip}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        assert worker.stdout is not None
+        reason = ""
+        try:
+            for event in _lines(worker.stdout, IMPORT_TIMEOUT, PROBE_TIMEOUT):
+                yield event
+                if event["event"] in ("end", "unusable"):
+                    return
+            worker.wait(10)  # so that its own signal is seen and not the one below
+        except subprocess.TimeoutExpired:
+            reason = "its process gave no sign, though its output had ended"
+        except _HungError:
+            reason = "its process gave no sign for too long"
+        finally:
+            worker.kill()
+            worker.wait()
+            worker.stdout.close()
+        yield {"event": "ended", "reason": reason or _ending(worker.returncode)}
+
+
+def imitate(policy: Any, writable: bool = False) -> Ours:
+    """What `anyarray.view` makes of a probe by this policy: a preset's name, or a policy itself."""
+
+    def ours(probe: object) -> Outcome:
+        try:
+            return Outcome(str(aa.view(probe, policy=policy, writable=writable).protocol))
+        except Exception as error:
+            return Outcome(None, first_line(error))
+
+    return ours
+
+
+def compare(native: Native, rows: Iterator[Row], ours: Ours, progress: Callable[[int], None]) -> Agreement:
+    """Goes through the library's rows and gives each probe to `ours`."""
+    result = Agreement(native.name, native.preset, native.distribution)
+    served = {row for row, *_ in aa.protocols()}
+    unserved = [row for row in native.knows if row not in served]
+    expected = [known for known in KNOWN if known.consumer == native.name]
+    known: Counter[Known] = Counter()
+    scope: Counter[str] = Counter()
+    for row in rows:
+        result.probes += 1
+        progress(result.probes)
+        states = states_of(row.probe)
+        missing = next((name for name in unserved if name in states), None)
+        if row.crashed:
+            result.crashed.append(row.probe)
+        elif missing is not None:
+            scope[missing] += 1
+        else:
+            its = ours(build(states, native.extra))
+            if its.row == row.outcome.row:
+                result.agreed += 1
+            elif why := next((one for one in expected if one.covers(states)), None):
+                known[why] += 1
+            else:
+                native_row, detail = row.outcome.row, row.outcome.detail
+                result.disagreements.append(Disagreement(row.probe, native_row, detail, its.row, its.detail))
+    for one, number in known.items():
+        result.known[one.reason] = result.known.get(one.reason, 0) + number
+    result.out_of_scope = dict(scope)
+    if result.agreed:
+        result.stale = [f"{one.row}={'|'.join(one.states)}: {one.reason}" for one in expected if one not in known]
+    return result
+
+
+def check(
+    consumer: str,
+    ours: Ours | None = None,
+    *,
+    python: str = sys.executable,
+    progress: Progress = lambda *_: None,
+) -> Agreement:
+    """Compares one consumer with what imitates it: `ours`, or the preset of its name.
+
+    `python` is the interpreter in which the library is installed; it must be able to import this anyarray. Never raises
+    because of what the library does.
+
+    Raises
+    ------
+    KeyError
+        There is no such consumer.
+    """
+    native = NATIVES[consumer]
+    if ours is None:
+        if native.preset not in aa.presets():
+            reason = f"there is no preset {native.preset!r}"
+            return Agreement(consumer, native.preset, native.distribution, status="no preset", reason=reason)
+        ours = imitate(native.preset, native.writable)
+    if python == sys.executable and not native.installed():
+        reason = f"pip install {native.distribution}"
+        return Agreement(consumer, native.preset, native.distribution, status="not installed", reason=reason)
+    run = NativeRun(native, python)
+    progress(consumer, 0, 0)
+    try:
+        result = compare(native, run.rows(), ours, lambda done: progress(consumer, done, run.total))
+    except UnusableError as error:
+        status, reason, version = error.status, error.reason, error.version
+        return Agreement(consumer, native.preset, native.distribution, version, status, reason)
+    result.version = run.version
+    return result
+
+
+def check_all(
+    consumers: Sequence[str] = tuple(NATIVES),
+    *,
+    pythons: Mapping[str, str] | None = None,
+    progress: Progress = lambda *_: None,
+) -> list[Agreement]:
+    """Compares each consumer with the preset of its name. `pythons` gives interpreters by the name of the library."""
+    where = pythons or {}
+    return [
+        check(name, python=where.get(NATIVES[name].distribution, sys.executable), progress=progress)
+        for name in consumers
+    ]
+
+
+def count(consumer: str) -> int:
+    """The number of probes that a consumer is given."""
+    return sum(1 for _ in descriptions(NATIVES[consumer].knows))
