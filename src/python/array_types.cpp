@@ -37,10 +37,10 @@ constexpr DTypeRow dtype_rows[] = {
     // bfloat16, float8, complex32, lanes, sub-byte
     {can_dlpack,
      {ANYARRAY_HOST("NoBuffer"), "anyarray.CudaArrayNoInterface", "anyarray.RocmArrayNoInterface", nullptr, nullptr}},
-    // other byte order, long double, strings, most structs
+    // other byte order, long double, bytes, most structs
     {can_buffer | can_interface | can_struct | can_cuda,
      {ANYARRAY_HOST("NoDlpack"), "anyarray.CudaArrayInterface", "anyarray.RocmArrayInterface", nullptr, nullptr}},
-    // items too large for the struct's int
+    // UCS4 text, items too large for the struct's int
     {can_buffer | can_interface | can_cuda, {ANYARRAY_HOST("NoStruct"), nullptr, nullptr, nullptr, nullptr}},
     // void, structs with times
     {can_interface | can_struct | can_cuda, {ANYARRAY_HOST("Interfaces"), nullptr, nullptr, nullptr, nullptr}},
@@ -81,6 +81,12 @@ bool has_safe_format(DType d) noexcept {
   return d.code != TypeCode::void_ && !(d.code == TypeCode::complex && d.bits == 32);
 }
 
+/// Whether consumers read NumPy's struct of such elements right. It has no room for the unit of times; NumPy (2.4) takes
+/// the bytes of UCS4 text for characters, and so reads four times as far as the memory goes.
+bool struct_says(DType d) noexcept {
+  return !d.is_time() && d.code != TypeCode::fixed_ucs4 && d.itemsize() <= INT_MAX;
+}
+
 /// What a dtype can be served over by codecs, whatever the device: the capabilities of a row above.
 std::uint8_t capabilities_of_dtype(DType d) noexcept {
   unsigned caps = 0;
@@ -89,7 +95,7 @@ std::uint8_t capabilities_of_dtype(DType d) noexcept {
     caps |= can_buffer;
   if (!d.packed() && typestr::encode(d, text, sizeof text, nullptr) == Status::ok && has_descr_form(d)) {
     caps |= can_interface | can_cuda;
-    if (!d.is_time() && d.itemsize() <= INT_MAX) caps |= can_struct;
+    if (struct_says(d)) caps |= can_struct;
   }
   dlpack::DataType t;
   std::uint64_t flags = 0;

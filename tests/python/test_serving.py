@@ -65,7 +65,7 @@ NUMPY = {
     "complex128": HOST,
     ">f8": HOST - {"dlpack"},
     "S5": HOST - {"dlpack"},
-    "U3": HOST - {"dlpack"},
+    "U3": {"buffer", "interface"},  # NumPy reads beyond the memory by such a struct
     "longdouble": HOST - {"dlpack"},
     "V7": {"interface", "struct"},
     "M8[us]": {"interface"},
@@ -194,8 +194,6 @@ def test_read_only_is_said_or_refused() -> None:
     assert aa.view(v).readonly
     for row in ("array_struct", "array_interface", "buffer", "dlpack", "array_method"):
         assert aa.view(v, policy=[row]).readonly, row
-    with pytest.raises(aa.ExchangeError, match="read-only"):
-        aa.view(v, policy=["dlpack_exchange"])
 
 
 def test_read_only_cuda(liar: Any) -> None:
