@@ -16,13 +16,9 @@ namespace {
 /// What each family's device lets its arrays have, in the order of DeviceFamily. Memory of CUDA, managed memory among
 /// it, has the CUDA interface; libraries for ROCm (torch, CuPy) give and take the same dict there.
 constexpr std::uint8_t host_capabilities = can_buffer | can_interface | can_struct | can_dlpack;
-constexpr std::uint8_t allowed[device_families] = {host_capabilities,
-                                                   host_capabilities,
-                                                   host_capabilities | can_cuda,
-                                                   can_dlpack | can_cuda,
-                                                   can_dlpack | can_cuda,
-                                                   can_dlpack,
-                                                   can_dlpack};
+constexpr std::uint8_t allowed[device_families] = {
+    host_capabilities, host_capabilities, host_capabilities | can_cuda, can_dlpack | can_cuda, can_dlpack | can_cuda,
+    can_dlpack,        can_dlpack};
 
 /// What dtypes can be served over, and what the types are called then. A device takes away what it doesn't allow.
 struct DTypeRow {
@@ -81,11 +77,9 @@ bool has_safe_format(DType d) noexcept {
   return d.code != TypeCode::void_ && !(d.code == TypeCode::complex && d.bits == 32);
 }
 
-/// Whether consumers read NumPy's struct of such elements right. It has no room for the unit of times; NumPy (2.4) takes
-/// the bytes of UCS4 text for characters, and so reads four times as far as the memory goes.
-bool struct_says(DType d) noexcept {
-  return !d.is_time() && d.code != TypeCode::fixed_ucs4 && d.itemsize() <= INT_MAX;
-}
+/// Whether consumers read NumPy's struct of such elements right. It has no room for the unit of times; NumPy (2.4)
+/// takes the bytes of UCS4 text for characters, and so reads four times as far as the memory goes.
+bool struct_says(DType d) noexcept { return !d.is_time() && d.code != TypeCode::fixed_ucs4 && d.itemsize() <= INT_MAX; }
 
 /// What a dtype can be served over by codecs, whatever the device: the capabilities of a row above.
 std::uint8_t capabilities_of_dtype(DType d) noexcept {
@@ -194,9 +188,9 @@ bool array_types_init(State& s, PyObject* module) noexcept {
     for (int f = 0; f < device_families; ++f) {
       if (row.names[f] == nullptr) continue;
       const auto caps = static_cast<std::uint8_t>(row.capabilities & allowed[f]);
-      s.array_types[f][caps] = make_type(module, s.array_base, row.names[f],
-                                         "An Array type; what its device and dtype can't serve isn't on it.", caps,
-                                         false);
+      s.array_types[f][caps] =
+          make_type(module, s.array_base, row.names[f],
+                    "An Array type; what its device and dtype can't serve isn't on it.", caps, false);
       if (s.array_types[f][caps] == nullptr) return false;
     }
   }

@@ -43,8 +43,8 @@ struct State {
   Context cx;
   PyInterpreterState* interpreter = nullptr;
   bool main_interpreter = true;
-  bool closed = false;       ///< the module is gone; only arrays and exports that outlived it remain
-  std::int64_t arrays = 0;   ///< Array objects that live
+  bool closed = false;      ///< the module is gone; only arrays and exports that outlived it remain
+  std::int64_t arrays = 0;  ///< Array objects that live
   PyTypeObject* array_base = nullptr;
   PyTypeObject* array_types[device_families][capability_sets] = {};
   PyTypeObject* bytes_type = nullptr;  ///< exporter of an array's bytes, for pickles
@@ -73,10 +73,10 @@ struct ArrayObject {
   std::int32_t exports;  ///< buffers given out
   std::int32_t readers;  ///< calls that are reading the descriptor now
   bool released;
-  bool exposed;        ///< its address was given to someone who holds only this object
-  bool tensor_known;   ///< `tensor` is filled
-  bool lendable;       ///< and the exchange table may lend it
-  ArrayObject* next;   ///< in the list of free or waiting ones
+  bool exposed;       ///< its address was given to someone who holds only this object
+  bool tensor_known;  ///< `tensor` is filled
+  bool lendable;      ///< and the exchange table may lend it
+  ArrayObject* next;  ///< in the list of free or waiting ones
   Borrow borrow;
   dlpack::Tensor tensor;  ///< for DLPack, which counts strides in elements; see array_tensor()
   std::uint64_t tensor_flags;
