@@ -6,6 +6,7 @@
 #include "anyarray/dtype.h"
 #include "anyarray/layout.h"
 #include "anyarray/policy.h"
+#include "anyarray/produce.h"
 #include "anyarray/protocols/dlpack.h"
 #include "anyarray/protocols/pep3118.h"
 #include "anyarray/protocols/typestr.h"

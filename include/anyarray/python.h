@@ -6,20 +6,23 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <utility>
+
 #include "anyarray/c_api.h"
 
 namespace anyarray {
 
 /// The table of this interpreter; null with ImportError set when anyarray is missing, of another major
-/// version, or too old for this header (the sentence says what to upgrade).
-inline const CApi* import_anyarray() noexcept {
+/// version, or too old (the sentence says what to upgrade). `minor`: the newest row that the extension can't do
+/// without; one that runs with less asks `api->minor` before it calls a newer one.
+inline const CApi* import_anyarray(std::uint32_t minor = c_api_minor) noexcept {
   auto* api = static_cast<const CApi*>(PyCapsule_Import(c_api_capsule, 0));
   if (api == nullptr) return nullptr;
-  if (api->major != c_api_major || api->minor < c_api_minor || api->size < sizeof(CApi)) {
+  if (api->major != c_api_major || api->minor < minor || (minor == c_api_minor && api->size < sizeof(CApi))) {
     PyErr_Format(PyExc_ImportError,
                  "this extension was built for anyarray's C API %u.%u, the installed anyarray has %u.%u: %s",
-                 static_cast<unsigned>(c_api_major), static_cast<unsigned>(c_api_minor),
-                 static_cast<unsigned>(api->major), static_cast<unsigned>(api->minor),
+                 static_cast<unsigned>(c_api_major), static_cast<unsigned>(minor), static_cast<unsigned>(api->major),
+                 static_cast<unsigned>(api->minor),
                  api->major > c_api_major ? "rebuild the extension" : "upgrade the package anyarray");
     return nullptr;
   }
@@ -51,6 +54,61 @@ class Borrowed {
 /// `auto a = anyarray::borrow(api, obj); if (!a.ok()) return nullptr;  a->data, a->shape, …`
 inline Borrowed borrow(const CApi* api, PyObject* obj, const Request* request = nullptr) noexcept {
   return Borrowed(api, obj, request);
+}
+
+/// An array that is kept for longer than a call: in a member, in another thread. Copies share it. Made with the GIL;
+/// copied, moved, read and let go from any thread, with the GIL or without.
+class Held {
+ public:
+  Held() noexcept = default;
+  /// Takes `obj`; on failure ok() is false and the Python exception with the whole trace is set.
+  Held(const CApi* api, PyObject* obj, const Request* request = nullptr) noexcept
+      : api_(api), holder_(api->take(api->context, obj, request)) {}
+  Held(const Held& o) noexcept : api_(o.api_), holder_(o.holder_) {
+    if (holder_ != nullptr) retain(*holder_);
+  }
+  Held(Held&& o) noexcept : api_(o.api_), holder_(std::exchange(o.holder_, nullptr)) {}
+  Held& operator=(Held o) noexcept {
+    std::swap(api_, o.api_);
+    std::swap(holder_, o.holder_);
+    return *this;
+  }
+  ~Held() {
+    if (holder_ != nullptr) api_->drop(api_->context, holder_);
+  }
+
+  bool ok() const noexcept { return holder_ != nullptr; }
+  const Descriptor& operator*() const noexcept { return holder_->borrow.desc; }
+  const Descriptor* operator->() const noexcept { return &holder_->borrow.desc; }
+  /// The object that was taken: borrowed; look at it with the GIL.
+  PyObject* owner() const noexcept { return static_cast<PyObject*>(holder_->borrow.owner); }
+
+  /// A new aa.Array over the same memory, which shares it. Needs the GIL. Null with an exception set.
+  PyObject* to_array() const noexcept {
+    auto* share = new (std::nothrow) Held(*this);
+    if (share == nullptr) return PyErr_NoMemory();
+    PyObject* array =
+        api_->produce(api_->context, &**this, owner(), [](void* what) { delete static_cast<Held*>(what); }, share);
+    if (array == nullptr) delete share;
+    return array;
+  }
+
+ private:
+  const CApi* api_ = nullptr;
+  Holder* holder_ = nullptr;
+};
+
+/// A new aa.Array over memory that `owner` keeps, to be returned to Python:
+/// `return anyarray::produce(api, {data, shape, nullptr, dtype, anyarray::cpu_device, ndim, 0}, self);`
+/// Null with ValueError (what is wrong with the parts) or MemoryError set.
+inline PyObject* produce(const CApi* api, const Descriptor& parts, PyObject* owner) noexcept {
+  return api->produce(api->context, &parts, owner, nullptr, nullptr);
+}
+
+/// The same over memory that `release(what)` gives back, with the GIL, when nobody uses it any more. It isn't called
+/// where null is returned.
+inline PyObject* produce(const CApi* api, const Descriptor& parts, void (*release)(void* what), void* what) noexcept {
+  return api->produce(api->context, &parts, nullptr, release, what);
 }
 
 }  // namespace anyarray

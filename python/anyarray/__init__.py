@@ -13,6 +13,7 @@ from ._core import (
     Policy,
     consumers,
     explain,
+    from_pointer,
     get_default_policy,
     presets,
     protocols,
@@ -20,10 +21,11 @@ from ._core import (
     set_default_policy,
     view,
 )
+from ._exchange import exchange
 from ._policy import default_policy
 from ._version import __version__
 from .device import Device, DeviceType
-from .errors import Attempt, ExchangeError, NotAnArrayError
+from .errors import Attempt, ExchangeError, NotAnArrayError, NotServedError
 from .explanation import Explanation
 
 __all__ = [
@@ -35,11 +37,14 @@ __all__ = [
     "ExchangeError",
     "Explanation",
     "NotAnArrayError",
+    "NotServedError",
     "Policy",
     "__version__",
     "consumers",
     "default_policy",
+    "exchange",
     "explain",
+    "from_pointer",
     "get_default_policy",
     "presets",
     "protocols",

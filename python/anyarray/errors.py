@@ -8,6 +8,14 @@ import numbers
 from typing import Any, NamedTuple
 
 
+class NotServedError(AttributeError, BufferError):
+    """An object whose class `exchange` decorated doesn't offer this protocol: its device or dtype can't serve it.
+
+    An AttributeError, so that the attribute is hidden; a BufferError, because a request for the buffer of such an
+    object arrives here as well.
+    """
+
+
 class Attempt(NamedTuple):
     """How one try of one protocol ended.
 

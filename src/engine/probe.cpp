@@ -123,9 +123,8 @@ Route* probe(Context& cx, PyTypeObject* type, const Policy& policy, Route* slot,
   const ProtocolMask offered = r.on_type;
   if (quirks::examine(cx, type, r) != Status::ok) return nullptr;
   if ((r.on_type & mask_of(Protocol::dlpack_exchange)) != 0) {
-    PyObject* table = lookup_on_type(type, cx.names.row_attribute[static_cast<int>(Protocol::dlpack_exchange)]);
     Failure why;  // the row is kept: the adapter says why the table can't be used
-    if (exchange_of(cx, table, &r.exchange, why) == Status::interrupted) return nullptr;
+    if (exchange_of(cx, type, &r.exchange, why) == Status::interrupted) return nullptr;
   }
   if (policy.lookup == Lookup::method) r.on_type &= ~uncallable_rows(cx, type);
   const ProtocolMask on_instance = instance_rows(type, offered);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an Array says of itself: its attributes, its repr, and the methods that every Array type has.
+#include "anyarray/produce.h"
 #include "src/python/state.h"
 #include "src/support/owned.h"
 

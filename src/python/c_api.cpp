@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 
+#include "anyarray/produce.h"
 #include "src/engine/fast.h"
+#include "src/python/enter.h"
 #include "src/python/state.h"
 
 namespace anyarray {
@@ -54,6 +56,10 @@ PyObject* to_array(void* context, Borrow* from) {
   ArrayObject* a = array_reserve(s);
   if (a == nullptr) return nullptr;
   move_borrow(a->borrow, *from);
+  // Filled by produce() in the extension itself, without an interpreter.
+  if (a->borrow.context == nullptr && a->borrow.protocol == no_protocol) {
+    own_produced(state_of(context_of(context)).cx, a->borrow, Py_None);
+  }
   return array_adopt(s, a);
 }
 
@@ -64,6 +70,50 @@ PyObject* explain(void* context, PyObject* obj, const Request* request) {
 const char* status_text(void*, Status status) { return status_name(status); }
 
 const Policy* preset(void*, const char* name) { return name != nullptr ? find_preset(name) : nullptr; }
+
+PyObject* produce(void* context, const Descriptor* parts, PyObject* owner, void (*release)(void*), void* what) {
+  if (parts == nullptr) {
+    PyErr_SetString(PyExc_ValueError, "the parts of the array are missing (null)");
+    return nullptr;
+  }
+  return produce_array(state_of(context_of(context)), *parts, owner, release, what);
+}
+
+Holder* take(void* context, PyObject* obj, const Request* request) {
+  Borrow b;
+  if (borrow_or_raise(context, obj, request, &b) != Status::ok) return nullptr;
+  Holder* holder = make_holder(b);
+  if (holder == nullptr) {
+    anyarray::release(b);
+    PyErr_NoMemory();
+  }
+  return holder;
+}
+
+void drop(void* context, Holder* holder) {
+  if (holder == nullptr || holder->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const auto end = [](void* h) noexcept {
+    auto* last = static_cast<Holder*>(h);
+    anyarray::release(last->borrow);
+    std::free(last);
+  };
+  if (holder->borrow.context == nullptr) return end(holder);  // made by produce() and make_holder() alone
+  State& s = state_of(*static_cast<Context*>(holder->borrow.context));
+  struct Last {
+    State* state;
+    Holder* holder;
+    void (*end)(void*) noexcept;
+  } it{&s, holder, end};
+  run_inside(
+      s,
+      [](void* argument) {
+        const auto* last = static_cast<Last*>(argument);
+        apart_from_errors([last] { last->end(last->holder); });
+        if (last->state->closed) state_collect(last->state);
+      },
+      &it);
+  static_cast<void>(context);
+}
 
 }  // namespace table
 

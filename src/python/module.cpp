@@ -151,6 +151,24 @@ PyMethodDef functions[] = {
      "What view() does with obj, protocol by protocol. Takes the same keywords; holds nothing afterwards.\n\n"
      "Returns\n-------\n"
      "Explanation\n    Its str() is a table.\n"},
+    {"from_pointer", as_cfunction(from_pointer), METH_VARARGS | METH_KEYWORDS,
+     "from_pointer($module, ptr, shape, dtype, *, strides=None, device='cpu', readonly=False, owner)\n--\n\n"
+     "An Array over memory that the caller owns, given by its address. A wrong address is a crash, as with ctypes.\n\n"
+     "Parameters\n----------\n"
+     "ptr : int\n    Address of element [0, ..., 0] on the device; aligned for the dtype. 0 only without elements.\n"
+     "shape : tuple of int, or int\n    Extents in elements.\n"
+     "dtype : DType, str, or a dtype of NumPy, torch, JAX or ml_dtypes\n    What the elements are.\n"
+     "strides : None or tuple of int\n    Steps in bytes; None: C order.\n"
+     "device : str, tuple, or Device\n    Where the memory lies.\n"
+     "readonly : bool\n    Whether the memory must not be written.\n"
+     "owner : object\n    Kept as long as the array or anything made of it; it must keep the memory. None: the memory "
+     "is there for good.\n\n"
+     "Returns\n-------\nArray\n\n"
+     "Raises\n------\n"
+     "ValueError\n    An address, extent or stride that can't be valid: NULL with elements, not aligned, sizes that "
+     "overflow.\n"
+     "TypeError\n    An argument of the wrong kind, or no owner.\n\n"
+     "Raises the audit event anyarray.from_pointer with ptr, shape, dtype.\n"},
     {"protocols", protocols, METH_NOARGS,
      "protocols($module, /)\n--\n\nThe registry: tuples (name, attribute, may be a host mirror, looked up on the type "
      "alone, text)."},
@@ -165,7 +183,8 @@ PyMethodDef functions[] = {
      "text : str\n    In one sentence.\n"
      "consumer : str\n    The function or type that is imitated.\n"
      "steps : str\n    All that it looks for, in order: protocols, and \"=words\" for what isn't one of anyarray's.\n"
-     "handshake : str\n    Keywords of each call of __dlpack__; what follows a \"/\" is tried after a TypeError.\n"
+     "handshake : str\n    Keywords of each call of __dlpack__; what follows a \"/\" is tried after a TypeError. "
+     "\"?stream\" is given\n    for memory of a device alone; after \"max_version!\" a legacy capsule is refused.\n"
      "nothing : str\n    What it does with an object that offers nothing.\n"
      "versions, source : str\n    The versions in which this was seen, and where.\n"
      "runs : bool\n    Whether it is checked against the installed library; otherwise it was read from source.\n"},
@@ -193,6 +212,7 @@ PyMethodDef functions[] = {
     {"_parse_device", parse_device_text, METH_O, nullptr},
     {"_device_text", device_text, METH_O, nullptr},
     {"_raw_interface", raw_interface, METH_O, nullptr},
+    {"_types_of_device", types_of_device, METH_O, nullptr},
     {"_from_bytes", as_cfunction(array_from_bytes), METH_FASTCALL, nullptr},
     {"_has_buffer_slot", has_buffer_slot, METH_O, nullptr},
     {"_struct_dtype", dtype_struct, METH_VARARGS, nullptr},
@@ -240,6 +260,8 @@ void each_reference(State& s, F&& f) noexcept {
   f(s.bytes_type);
   f(s.dtype_type);
   f(s.policy_type);
+  f(s.served_type);
+  f(s.declared_method);
   f(s.scoped_policy);
   f(s.dtypes);
   for (auto& row : s.scalar_dtypes) {
@@ -306,7 +328,8 @@ int module_exec(PyObject* module) {
   s->interpreter = PyInterpreterState_Get();
   s->main_interpreter = s->interpreter == PyInterpreterState_Main();
   if (!names_init(s->cx.names) || !dtype_type_init(*s, module) || !policy_type_init(*s, module) ||
-      !array_types_init(*s, module) || !bytes_type_init(*s, module) || !engine_init(s->cx)) {
+      !array_types_init(*s, module) || !bytes_type_init(*s, module) || !served_type_init(*s, module) ||
+      !engine_init(s->cx)) {
     return -1;
   }
   // Added here, not by the definition: a module that was made but not executed has none that could be called.

@@ -50,6 +50,8 @@ struct State {
   PyTypeObject* bytes_type = nullptr;  ///< exporter of an array's bytes, for pickles
   PyTypeObject* dtype_type = nullptr;
   PyTypeObject* policy_type = nullptr;
+  PyTypeObject* served_type = nullptr;                       ///< what aa.exchange puts on classes
+  PyObject* declared_method = nullptr;                       ///< "__anyarray__"
   Policy process_policy = default_policy;                    ///< holds where no policy is named, nor set in the context
   PyObject* scoped_policy = nullptr;                         ///< the context variable, once a scope was entered
   PyObject* dtypes = nullptr;                                ///< 8-byte value → DType, for the less common
@@ -104,6 +106,7 @@ void state_collect(State* s) noexcept;
 State* state_here() noexcept;
 
 // array_object.cpp
+DeviceFamily device_family(DeviceType t) noexcept;
 /// The slots that all Array types have.
 int array_traverse(PyObject* self, visitproc visit, void* arg);
 int array_clear(PyObject* self);
@@ -249,6 +252,19 @@ PyObject* package_function(const char* module, const char* name) noexcept;
 
 // explain.cpp
 PyObject* explain_object(State& s, PyObject* obj, const Request* request) noexcept;
+
+// produced.cpp
+/// A new Array over memory of its maker's own; see CApi::produce. Null with ValueError or MemoryError.
+PyObject* produce_array(State& s, const Descriptor& parts, PyObject* owner, void (*release)(void*),
+                        void* what) noexcept;
+/// Makes a borrow that produce() filled one of this interpreter, which keeps `owner`.
+void own_produced(Context& cx, Borrow& b, PyObject* owner) noexcept;
+PyObject* from_pointer(PyObject* module, PyObject* args, PyObject* keywords);
+
+// exchange_class.cpp
+bool served_type_init(State& s, PyObject* module) noexcept;
+/// The Array types of a kind of device, a tuple; None for a kind means all.
+PyObject* types_of_device(PyObject* module, PyObject* device);
 
 // c_api.cpp
 PyObject* c_api_new(State& s) noexcept;  ///< the capsule

@@ -10,9 +10,16 @@ constexpr int longest_chain = 16;
 
 }  // namespace
 
-Status exchange_of(Context&, PyObject* attribute, const dlpack::ExchangeApi** out, Failure& why) noexcept {
+Status exchange_of(Context& cx, PyTypeObject* type, const dlpack::ExchangeApi** out, Failure& why) noexcept {
   *out = nullptr;
-  if (attribute == nullptr) return because(Status::invalid, &why.reason, "the type has no exchange table");
+  Ref held = Ref::borrow(lookup_on_type(type, cx.names.row_attribute[static_cast<int>(Protocol::dlpack_exchange)]));
+  if (!held) return because(Status::invalid, &why.reason, "the type has no exchange table");
+  if (const descrgetfunc get = Py_TYPE(held.get())->tp_descr_get; get != nullptr) {
+    Ref given(get(held.get(), nullptr, reinterpret_cast<PyObject*>(type)));
+    if (!given) return producer_raised(why, Status::invalid);
+    held = std::move(given);
+  }
+  PyObject* const attribute = held.get();
   if (PyLong_Check(attribute)) {
     return because(Status::invalid, &why.reason,
                    "the exchange table is given as an int, which can't be checked: a capsule named \"%s\" is needed",

@@ -6,9 +6,9 @@
 
 namespace anyarray {
 
-/// The table in what a type has as __dlpack_c_exchange_api__: only from a capsule of the right name, of major
-/// version 1 (itself or along prev_api), with a function that gives tensors. The table lives as long as the
-/// process. invalid otherwise; never leaves an exception set, but for `interrupted`.
-Status exchange_of(Context& cx, PyObject* attribute, const dlpack::ExchangeApi** out, Failure& why) noexcept;
+/// The table in what a type has as __dlpack_c_exchange_api__, as the type itself gives it (a descriptor is asked): only
+/// from a capsule of the right name, of major version 1 (itself or along prev_api), with a function that gives tensors.
+/// The table lives as long as the process. invalid otherwise; never leaves an exception set, but for `interrupted`.
+Status exchange_of(Context& cx, PyTypeObject* type, const dlpack::ExchangeApi** out, Failure& why) noexcept;
 
 }  // namespace anyarray

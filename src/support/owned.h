@@ -10,9 +10,6 @@ namespace anyarray {
 /// Own memory starts at a cache line, where every vector instruction may read it.
 inline constexpr std::size_t owned_alignment = 64;
 
-/// Borrow::protocol of memory that came over none.
-inline constexpr std::uint8_t no_protocol = 0xFF;
-
 /// Room for so many bytes (for 0 as well), aligned, not initialised; freed by std::free. Null when there is none.
 void* owned_memory(std::int64_t bytes) noexcept;
 

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -174,6 +176,182 @@ def test_statuses_without_exceptions(extension: Path, monkeypatch: pytest.Monkey
 
     with pytest.raises(KeyboardInterrupt):
         table.facts(Interrupted())
+
+
+def test_arrays_made_by_an_extension(extension: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(extension))
+    import table
+
+    live = aa._core._live()
+    before = table.release_count()[0]
+    array = table.made(5)
+    assert (type(array).__name__, array.tolist(), array.owner) == ("HostArray", [0.0, 1.0, 2.0, 3.0, 4.0], None)
+    capsule_of = np.from_dlpack(array)
+    del array
+    assert capsule_of.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert table.release_count()[0] == before
+    del capsule_of
+    assert table.release_count() == (before + 1, True)
+    assert table.made(0).size == 0
+    assert table.made(3, 12).device == "ext_dev:0"
+    assert table.release_count()[0] == before + 3
+    for arguments, words in (((-2,), "negative"), ((2, 1, 1), "aligned for float32"), ((2, 99), "isn't a device")):
+        with pytest.raises(ValueError, match=words):
+            table.made(*arguments)
+    assert table.release_count()[0] == before + 3  # what was refused wasn't taken over
+
+    owner = bytearray(b"owner")
+    count = sys.getrefcount(owner)
+    array = table.lent(owner)
+    assert (array.tolist(), array.readonly, array.owner is owner) == ([[1, 3], [2, 4]], True, True)
+    assert sys.getrefcount(owner) == count + 1
+    del array
+    assert sys.getrefcount(owner) == count
+    assert aa._core._live() == live
+
+
+def test_arrays_kept_by_an_extension(extension: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(extension))
+    import table
+
+    live = aa._core._live()
+    memory = bytearray(8)
+    assert table.keep(memory)["size"] == 8
+    with pytest.raises(BufferError):
+        memory.extend(b"locked")
+    shown = table.keep()
+    assert (shown.owner is memory, shown.nbytes, shown.protocol) == (True, 8, None)
+    table.let_go()
+    with pytest.raises(BufferError):
+        memory.extend(b"still locked by what was shown")
+    del shown
+    memory.extend(b"free")
+    table.keep(memory)
+    table.keep(bytes(3))  # takes the place of the first
+    memory.extend(b"free again")
+    table.let_go()
+    with pytest.raises(aa.NotAnArrayError):
+        table.keep([1])
+    assert aa._core._live() == live
+
+
+def test_extension_with_the_core_linked(extension: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(extension))
+    import linked
+
+    live = aa._core._live()
+    array = linked.array()
+    assert (array.tolist(), array.readonly, array.owner) == ([1, 2, 3], True, None)
+    assert aa._core._live() == live + 1
+    with pytest.raises(ValueError, match="aligned for int16"):
+        linked.array(1)
+    assert linked.release_count() == 0
+    del array
+    assert linked.release_count() == 1
+    linked.shared()
+    assert linked.release_count() == 2
+    assert aa._core._live() == live
+
+
+OLDEST_TABLE = """
+import ctypes, sys, types
+class Table(ctypes.Structure):
+    _fields_ = [("head", ctypes.c_uint32 * 4), ("context", ctypes.c_void_p), ("rows", ctypes.c_void_p * 7)]
+table = Table((ctypes.c_uint32 * 4)(ctypes.sizeof(Table), {major}, {minor}, 0))
+new = ctypes.pythonapi.PyCapsule_New
+new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+name = ctypes.create_string_buffer(b"anyarray._core._C_API")
+core = types.ModuleType("anyarray._core")
+core._C_API = new(ctypes.addressof(table), name, None)
+package = types.ModuleType("anyarray")
+package._core = core
+sys.modules.update({{"anyarray": package, "anyarray._core": core}})
+try:
+    import table as extension
+except ImportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("major", "minor", "advice"), [(0, 0, "upgrade the package anyarray"), (1, 9, "rebuild the extension")]
+)
+def test_newer_extension_says_what_to_upgrade(extension: Path, major: int, minor: int, advice: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(extension)}
+    code = OLDEST_TABLE.format(major=major, minor=minor)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, text=True, capture_output=True)
+    assert done.stdout.strip().endswith(f"the installed anyarray has {major}.{minor}: {advice}"), done.stderr
+
+
+def test_old_extension_runs_with_this_anyarray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Built against the headers as they were when the table had its first rows alone."""
+    prefix = tmp_path / "prefix"
+    shutil.copytree(PACKAGE_PREFIX, prefix)
+    rows = prefix / "include" / "anyarray" / "c_api.def"
+    text, newer = re.subn(r"^ANYARRAY_FUNCTION\((?!0,)[^;]*?\)\)\n", "", rows.read_text(), flags=re.M)
+    assert newer >= 3
+    rows.write_text(text)
+    header = prefix / "include" / "anyarray" / "c_api.h"
+    header.write_text(re.sub(r"(c_api_minor =) \d+", r"\1 0", header.read_text()))
+    shim = prefix / "include" / "anyarray" / "python.h"
+    whole = shim.read_text()
+    shim.write_text(whole[: whole.index("/// An array that is kept for longer")] + "}  // namespace anyarray\n")
+    (tmp_path / "CMakeLists.txt").write_text(
+        (HERE / "extension" / "CMakeLists.txt").read_text().split("Python_add_library(table")[0]
+    )
+    shutil.copy(HERE / "extension" / "norm.cpp", tmp_path)
+    build(tmp_path, tmp_path / "build", prefix, f"-DPython_EXECUTABLE={sys.executable}")
+    code = "import norm; print(norm.norm(memoryview(bytes(16)).cast('d', (1, 2))))"
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "build"), prepend=os.pathsep)
+    assert run(sys.executable, "-c", code) == "0.0\n"
+
+
+@pytest.fixture(scope="module")
+def two_devices(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The example library, built and imported."""
+    folder = tmp_path_factory.mktemp("two_devices")
+    build(ROOT / "examples" / "two_devices", folder, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}")
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module("two_devices")
+    finally:
+        sys.path.remove(str(folder))
+
+
+def test_example_gives_to_others(two_devices: Any) -> None:
+    host = two_devices.full(1.5, 2, 3)
+    for array in (np.from_dlpack(host), np.asarray(host)):
+        assert (array.shape, array.dtype, array.sum()) == ((2, 3), np.dtype("f8"), 9.0)
+        array[0, 0] = 2.5
+        assert two_devices.total(host) == 10.0
+        array[0, 0] = 1.5
+    del host
+    assert array.sum() == 9.0
+
+    device = two_devices.to_device(two_devices.full(2.0, 1, 4))
+    assert device.__dlpack_device__() == (12, 0)
+    view = aa.view(device)
+    assert (view.device, view.shape, view.owner is device) == ("ext_dev:0", (1, 4), True)
+    for name in ("__array_interface__", "__array_struct__", "__buffer__", "__cuda_array_interface__"):
+        assert not hasattr(device, name)
+        assert not hasattr(type(device), name)  # and so isinstance of protocols says the truth
+        assert name not in dir(device)
+    with pytest.raises(TypeError, match="bytes-like"):
+        memoryview(device)
+    with pytest.raises(TypeError, match="copy it to the host"):
+        np.asarray(device)
+
+
+def test_example_takes_from_others(two_devices: Any) -> None:
+    taken = two_devices.take(np.arange(6.0).reshape(2, 3))
+    assert isinstance(taken, two_devices.HostTensor)
+    assert two_devices.total(taken) == 15.0
+    on_device = two_devices.take(two_devices.to_device(taken))
+    assert isinstance(on_device, two_devices.DeviceTensor)
+    assert two_devices.total(on_device) == 15.0
+    for wrong, words in ((np.zeros(3, "f4"), "float64"), (np.zeros((4, 4)).T[1:], "C"), ([1.0], "list")):
+        with pytest.raises((aa.ExchangeError, aa.NotAnArrayError), match=words):
+            two_devices.take(wrong)
 
 
 def test_extension_needs_the_package_at_run_time(extension: Path, tmp_path: Path) -> None:

@@ -78,8 +78,7 @@ __attribute__((always_inline)) inline Status lend(Context& cx, PyObject* obj, co
 /// For a type whose table couldn't be used when it was probed: says why.
 __attribute__((noinline)) Status take_unprobed(Context& cx, PyObject* obj, Borrow& out, Failure& why) noexcept {
   const dlpack::ExchangeApi* api = nullptr;
-  PyObject* name = cx.names.row_attribute[static_cast<int>(Protocol::dlpack_exchange)];
-  const Status s = exchange_of(cx, lookup_on_type(Py_TYPE(obj), name), &api, why);
+  const Status s = exchange_of(cx, Py_TYPE(obj), &api, why);
   return s == Status::ok ? lend(cx, obj, *api, out, why) : s;
 }
 

@@ -2,6 +2,11 @@
 // Every function of the C table, called as an extension that links nothing calls it.
 #include <anyarray/python.h>
 
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+
 static const anyarray::CApi* api;
 
 namespace {
@@ -57,7 +62,83 @@ PyObject* array(PyObject*, PyObject* args) {
 
 PyObject* explain(PyObject*, PyObject* x) { return api->explain(api->context, x, nullptr); }
 
-PyMethodDef methods[] = {{"facts", facts, METH_VARARGS, nullptr},
+/// What the tests see of memory that was made here: how often it was given back, and on which thread.
+int released = 0;
+std::thread::id released_on;
+
+void give_back(void* memory) {
+  std::free(memory);
+  ++released;
+  released_on = std::this_thread::get_id();
+}
+
+/// made(n, device_type=1, offset=0): an aa.Array over n new float32, 0, 1, …; offset breaks the alignment.
+PyObject* made(PyObject*, PyObject* args) {
+  long long n = 0;
+  int device = 1;
+  int offset = 0;
+  if (!PyArg_ParseTuple(args, "L|ii", &n, &device, &offset)) return nullptr;
+  const std::size_t bytes = n > 0 ? static_cast<std::size_t>(n) * sizeof(float) + 1 : 1;
+  auto* memory = static_cast<char*>(std::malloc(bytes));
+  const std::int64_t shape[] = {n};
+  const anyarray::Descriptor parts{memory + offset,
+                                   shape,
+                                   nullptr,
+                                   anyarray::make_dtype(anyarray::TypeCode::float_, 32),
+                                   {static_cast<anyarray::DeviceType>(device), 0},
+                                   1,
+                                   0};
+  for (long long i = 0; i < n; ++i) {
+    const auto value = static_cast<float>(i);
+    std::memcpy(memory + static_cast<std::size_t>(i) * sizeof value, &value, sizeof value);
+  }
+  PyObject* array = anyarray::produce(api, parts, give_back, memory);
+  if (array == nullptr) std::free(memory);
+  return array;
+}
+
+/// lent(owner): an aa.Array over bytes that are there for good, which keeps `owner`.
+PyObject* lent(PyObject*, PyObject* owner) {
+  static char memory[4] = {1, 2, 3, 4};
+  const std::int64_t shape[] = {2, 2};
+  const std::int64_t strides[] = {1, 2};
+  return anyarray::produce(api,
+                           {memory, shape, strides, anyarray::make_dtype(anyarray::TypeCode::uint, 8),
+                            anyarray::cpu_device, 2, anyarray::flag_readonly},
+                           owner);
+}
+
+PyObject* release_count(PyObject*, PyObject*) {
+  return Py_BuildValue("(iO)", released, released_on == std::this_thread::get_id() ? Py_True : Py_False);
+}
+
+anyarray::Held kept;
+
+/// keep(x): takes x until let_go(); keep() shows what is kept as an aa.Array.
+PyObject* keep(PyObject*, PyObject* args) {
+  PyObject* x = nullptr;
+  if (!PyArg_ParseTuple(args, "|O", &x)) return nullptr;
+  if (x == nullptr) return kept.to_array();
+  anyarray::Held taken(api, x);
+  if (!taken.ok()) return nullptr;
+  kept = taken;
+  return facts_of(*kept);
+}
+
+/// let_go(): on a thread that Python has never seen, while this one holds the GIL until it waits for that one.
+PyObject* let_go(PyObject*, PyObject*) {
+  Py_BEGIN_ALLOW_THREADS;
+  std::thread([mine = std::exchange(kept, anyarray::Held())]() mutable { mine = anyarray::Held(); }).join();
+  Py_END_ALLOW_THREADS;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef methods[] = {{"made", made, METH_VARARGS, nullptr},
+                         {"lent", lent, METH_O, nullptr},
+                         {"release_count", release_count, METH_NOARGS, nullptr},
+                         {"keep", keep, METH_VARARGS, nullptr},
+                         {"let_go", let_go, METH_NOARGS, nullptr},
+                         {"facts", facts, METH_VARARGS, nullptr},
                          {"array", array, METH_VARARGS, nullptr},
                          {"explain", explain, METH_O, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
