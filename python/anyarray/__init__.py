@@ -11,6 +11,7 @@ from ._core import (
     Array,
     DType,
     Policy,
+    convert,
     explain,
     get_default_policy,
     presets,
@@ -19,6 +20,8 @@ from ._core import (
     set_default_policy,
     view,
 )
+from ._convert import explain_convert, from_dlpack
+from ._convert.record import Conversion
 from ._policy import default_policy
 from ._version import __version__
 from .device import Device, DeviceType
@@ -28,6 +31,7 @@ from .explanation import Explanation
 __all__ = [
     "Array",
     "Attempt",
+    "Conversion",
     "DType",
     "Device",
     "DeviceType",
@@ -36,8 +40,11 @@ __all__ = [
     "NotAnArrayError",
     "Policy",
     "__version__",
+    "convert",
     "default_policy",
     "explain",
+    "explain_convert",
+    "from_dlpack",
     "get_default_policy",
     "presets",
     "protocols",

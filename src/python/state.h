@@ -37,6 +37,16 @@ struct KnownCapabilities {
 };
 inline constexpr unsigned known_capabilities_max = 64;
 
+/// A library that convert() hands arrays to without Python code, under one of the names for it.
+struct FastTarget {
+  PyObject* key = nullptr;                   ///< what the caller gave: an interned name, a module, a type
+  PyTypeObject* type = nullptr;              ///< of the arrays that it makes
+  const dlpack::ExchangeApi* api = nullptr;  ///< null: NumPy
+  unsigned limits = 0;                       ///< see convert.cpp
+  std::uint32_t sizes[scalar_codes] = {};    ///< for each code, bit n: it has the type of n bytes
+};
+inline constexpr int fast_targets_max = 32;
+
 struct State {
   Context cx;
   PyInterpreterState* interpreter = nullptr;
@@ -60,6 +70,8 @@ struct State {
   int n_free_arrays = 0;
   ArrayObject* waiting = nullptr;  ///< arrays to be freed when the outermost one is
   int dealloc_depth = 0;
+  FastTarget fast_targets[fast_targets_max];
+  int n_fast_targets = 0;
 };
 
 struct ArrayObject {
@@ -196,6 +208,15 @@ PyObject* array_item(PyObject* self, PyObject*);
 PyObject* attempts_tuple(Trace& trace) noexcept;
 /// A function of the package, imported when needed. New reference.
 PyObject* package_function(const char* module, const char* name) noexcept;
+
+// convert.cpp
+PyObject* convert(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+PyObject* register_target(PyObject* module, PyObject* args);
+PyObject* to_exchange(PyObject* module, PyObject* args);
+PyObject* to_ndarray(PyObject* module, PyObject* args);
+PyObject* to_legacy_capsule(PyObject* module, PyObject* array);
+PyObject* copy_of(PyObject* module, PyObject* array);
+PyObject* overlap_of(PyObject* module, PyObject* array);
 
 // explain.cpp
 PyObject* explain_object(State& s, PyObject* obj, const Request* request) noexcept;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/python/handover.h"
+
+#include <cstddef>
+#include <cstdlib>
+
+#include "src/python/home.h"
+
+namespace anyarray {
+namespace {
+
+using dlpack::ManagedTensor;
+using dlpack::ManagedTensorVersioned;
+
+/// What a library holds: the DLPack struct, and behind it the Array, whose release() is refused meanwhile.
+template <class Managed>
+struct Handed {
+  Managed managed;
+  ArrayObject* array;    ///< a strong reference
+  bool giving;           ///< the library's function that takes it hasn't returned yet
+  bool deleted;          ///< it has called the deleter already
+  std::int64_t dims[1];  // 2 * ndim of them
+};
+
+template <class Managed>
+void end(Handed<Managed>* block) noexcept {
+  ArrayObject* a = block->array;
+  State& s = *a->state;
+  run_at_home(s, [a, &s] {
+    apart_from_errors([a] {
+      --a->exports;
+      Py_DECREF(reinterpret_cast<PyObject*>(a));
+    });
+    --s.exports;
+    if (s.closed) state_collect(&s);
+  });
+  std::free(block);
+}
+
+template <class Managed>
+void deleter(Managed* m) {
+  auto* block = static_cast<Handed<Managed>*>(m->manager_ctx);
+  if (block->giving) {
+    block->deleted = true;
+  } else {
+    end(block);
+  }
+}
+
+void set_header(ManagedTensor&, std::uint64_t) noexcept {}
+void set_header(ManagedTensorVersioned& m, std::uint64_t flags) noexcept {
+  m.version = dlpack::our_version;
+  m.flags = flags;
+}
+
+/// The block for an array that lives. Null with BufferError or MemoryError.
+template <class Managed>
+Handed<Managed>* make_block(ArrayObject* a) noexcept {
+  const Descriptor& d = borrow_of(a).desc;
+  const auto n = static_cast<std::size_t>(d.ndim);
+  auto* block = static_cast<Handed<Managed>*>(std::malloc(sizeof(Handed<Managed>) + 2 * n * sizeof(std::int64_t)));
+  if (block == nullptr) {
+    PyErr_NoMemory();
+    return nullptr;
+  }
+  std::uint64_t flags = 0;
+  Reason why;
+  if (dlpack::encode(d, &block->managed.tensor, block->dims, &flags, &why) != Status::ok) {
+    std::free(block);
+    PyErr_SetString(PyExc_BufferError, why.text);
+    return nullptr;
+  }
+  // Memory that the host can read is the host's: libraries refuse the number of pinned memory.
+  if (host_readable(d.device.type)) block->managed.tensor.device = cpu_device;
+  set_header(block->managed, flags);
+  block->managed.manager_ctx = block;
+  block->managed.deleter = deleter<Managed>;
+  Py_INCREF(reinterpret_cast<PyObject*>(a));
+  ++a->exports;
+  ++a->state->exports;
+  block->array = a;
+  block->giving = false;
+  block->deleted = false;
+  return block;
+}
+
+void capsule_gone(PyObject* capsule) {
+  if (PyCapsule_IsValid(capsule, dlpack::legacy_name) == 0) return;
+  auto* m = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, dlpack::legacy_name));
+  m->deleter(m);
+}
+
+}  // namespace
+
+PyObject* hand_over(ArrayObject* a, const dlpack::ExchangeApi& api) noexcept {
+  auto* block = make_block<ManagedTensorVersioned>(a);
+  if (block == nullptr) return nullptr;
+  // DLPack doesn't say who deletes the tensor after a failure. Meanwhile the deleter only takes note, so that it ends
+  // once whatever the library did.
+  block->giving = true;
+  void* made = nullptr;
+  const int failed = api.managed_tensor_to_py_object_no_sync(&block->managed, &made);
+  block->giving = false;
+  if (__builtin_expect(failed == 0 && made != nullptr, 1)) {
+    if (block->deleted) end(block);
+    return static_cast<PyObject*>(made);
+  }
+  {
+    SavedError raised;
+    end(block);
+  }
+  if (PyErr_Occurred() == nullptr) {
+    PyErr_SetString(PyExc_BufferError, "the library's exchange table refused the tensor and gave no reason");
+  }
+  return nullptr;
+}
+
+PyObject* legacy_capsule(ArrayObject* a) noexcept {
+  auto* block = make_block<ManagedTensor>(a);
+  if (block == nullptr) return nullptr;
+  PyObject* capsule = PyCapsule_New(&block->managed, dlpack::legacy_name, capsule_gone);
+  if (capsule == nullptr) end(block);
+  return capsule;
+}
+
+}  // namespace anyarray
