@@ -16,6 +16,7 @@ enum Limit : unsigned {
   limit_readonly = 1,  ///< the library would let read-only memory be written
   limit_negative = 2,  ///< no negative strides
   limit_overlap = 4,   ///< elements that share memory look as if they didn't
+  limit_elements = 8,  ///< strides are counted in elements
 };
 
 /// Whether the layout is one that every library can hold, or at least this one.
@@ -23,12 +24,16 @@ bool layout_fits(const Descriptor& d, unsigned limits) noexcept {
   if (d.strides == nullptr) return false;
   bool fits = true;
   bool plain = true;
-  std::int64_t least = d.dtype.itemsize();
+  const std::int64_t itemsize = d.dtype.itemsize();
+  // Nearly all sizes are powers of two, where no division is needed.
+  const std::int64_t odd = (itemsize & (itemsize - 1)) == 0 ? itemsize - 1 : 0;
+  std::int64_t least = itemsize;
   for (int i = d.ndim - 1; i >= 0; --i) {
     const std::int64_t extent = d.shape[i];
     const std::int64_t stride = d.strides[i];
     if (extent <= 1) continue;
     fits &= stride >= 0 || (limits & limit_negative) == 0;
+    fits &= (odd != 0 || itemsize == 1 ? (stride & odd) == 0 : stride % itemsize == 0) || (limits & limit_elements) == 0;
     // As long as each stride steps over all that the dimensions behind it reach, nothing overlaps.
     plain &= stride >= least && !__builtin_mul_overflow(extent, stride, &least);
   }

@@ -43,7 +43,8 @@ class _Run:
 
     def __init__(self, obj: object, found: Resolved, copy: bool | None, allow: Allow, taken: _core.Array | None) -> None:
         self.obj, self.copy, self.allow, self.array = obj, copy, allow, taken
-        self.target, self.asked = found
+        self.found = found
+        self.target, self.asked = found.target, found.asked
         self.way: Way = "refused"
         self.reasons: list[str] = []
         self.resolved = False
@@ -65,7 +66,7 @@ class _Run:
                 self.way = "copied"
                 self.reasons.append("copy=True")
                 return getattr(self.obj, self.target.clone)()
-        library = load(self.target)
+        library = load(self.found)
         if self.array is None:
             self.array = self._take()
         array = self.array
@@ -244,6 +245,9 @@ def _shares(made: Any, source: _core.Array) -> bool:
     """Whether the result begins at the same address. What can't be viewed has memory of its own."""
     if source.size == 0:
         return True
+    if hasattr(made, "buffers"):  # of Arrow, whose nulls keep it from being viewed
+        memory = made.buffers()[1]
+        return memory is not None and int(memory.address) == source.ptr
     try:
         return _core.view(made).ptr == source.ptr
     except ExchangeError:
@@ -258,20 +262,19 @@ def _resolve_bits(obj: Any) -> Any:
     return obj.resolve_conj().resolve_neg() if obj.is_conj() or obj.is_neg() else None
 
 
-_LIMIT_BITS = {"readonly": 1, "negative": 2, "overlap": 4}
+_LIMIT_BITS = {"readonly": 1, "negative": 2, "overlap": 4, "element_strides": 8}
 
 
-def _register(to: Any, target: Target) -> None:
+def _register(to: Any, found: Resolved) -> None:
     """Let the extension do the next one by itself, if it can."""
-    if not target.fast:
-        return
+    target = found.target
     if isinstance(to, str):
         key: Any = sys.intern(to)
     elif isinstance(to, (ModuleType, type)):
         key = to
     else:
         key = type(to)
-    library = load(target)
+    library = load(found)
     bits = sum(_LIMIT_BITS.get(name, 0) for name in target.limits)
     dtypes: tuple[str, ...] = target.dtypes
     if target.name == "numpy":
@@ -292,7 +295,7 @@ def convert_slowly(obj: object, to: Any, copy: bool | None, allow: Allow | None,
     made = _Run(obj, found, copy, () if allow is None else allow, taken).run()
     if key not in _registered and found.target.fast:
         _registered.add(key)  # once: what can't be registered isn't tried again
-        _register(to, found.target)
+        _register(to, found)
     return made
 
 

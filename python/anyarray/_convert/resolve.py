@@ -12,21 +12,47 @@ from .targets import BY_NAME, TARGETS, Target, unknown_library
 
 
 class Resolved(NamedTuple):
-    """A target, and the name of the type that was asked for among those that the library has; "" for its usual one."""
+    """What `to` stands for.
+
+    Attributes
+    ----------
+    target : Target
+        The library's row.
+    asked : str
+        Name of the type that was asked for among those that the library has; "" for its usual one.
+    module : module or None
+        The library, where it isn't in the table.
+    """
 
     target: Target
     asked: str
+    module: ModuleType | None = None
+
+
+_BY_TYPE = {
+    (module.partition(".")[0], name): Resolved(target, name)
+    for target in TARGETS
+    for module in target.modules
+    for name in target.types
+}
 
 
 def by_type(kind: type) -> Resolved | None:
     """Give the library whose array type this is, or derives from; None for any other type."""
     for base in type.__dict__["__mro__"].__get__(kind):
-        module = type.__dict__["__module__"].__get__(base) if base.__flags__ & 1 << 9 else base.__module__
-        top = module.partition(".")[0] if isinstance(module, str) else ""
-        for target in TARGETS:
-            if top in (name.partition(".")[0] for name in target.modules) and base.__qualname__ in target.types:
-                return Resolved(target, base.__qualname__)
+        found = _BY_TYPE.get((_top_module(base), type.__dict__["__name__"].__get__(base).rpartition(".")[2]))
+        if found is not None:
+            return found
     return None
+
+
+def _top_module(kind: type) -> str:
+    """Give the package of a class, whatever its metaclass says."""
+    try:
+        module = type.__dict__["__module__"].__get__(kind)
+    except AttributeError:  # a type made in C without a dot in its name
+        return ""
+    return module.partition(".")[0] if isinstance(module, str) else ""
 
 
 def _by_module_name(name: str) -> Target | None:
@@ -39,13 +65,13 @@ def _by_module_name(name: str) -> Target | None:
     return None
 
 
-def _by_module(module: ModuleType) -> Target:
+def _by_module(module: ModuleType) -> Resolved:
     name = module.__name__
     found = _by_module_name(name)
     if found is not None:
-        return found
+        return Resolved(found, "")
     if callable(getattr(module, "from_dlpack", None)):
-        return unknown_library(name)
+        return Resolved(unknown_library(name), "", module)
     raise ValueError(f"the module {name} is no array library that is known, and has no from_dlpack")
 
 
@@ -65,7 +91,7 @@ def resolve(to: Any) -> Resolved:
             raise ValueError(f"{to!r} is no array library that is known by name: {', '.join(BY_NAME)}; give its module")
         return Resolved(target, "")
     if isinstance(to, ModuleType):
-        return Resolved(_by_module(to), "")
+        return _by_module(to)
     if isinstance(to, type):
         found = by_type(to)
         if found is None:
@@ -78,23 +104,24 @@ def resolve(to: Any) -> Resolved:
     if namespace is not None:
         module = to.__array_namespace__()
         if isinstance(module, ModuleType):
-            return Resolved(_by_module(module), "")
+            return _by_module(module)
     raise TypeError(
         f"`to` is a library's name ({', '.join(BY_NAME)}), its module, its array type, or one of its arrays, "
         f"not {type(to).__name__}"
     )
 
 
-def load(target: Target) -> Any:
-    """Import the library.
+def load(found: Resolved) -> Any:
+    """Give the library's module, imported if it isn't yet.
 
     Raises
     ------
     ImportError
         It isn't installed.
     """
+    target = found.target
     name = target.modules[0]
-    module = sys.modules.get(name)
+    module = found.module or sys.modules.get(name)
     if module is not None:
         return module
     try:
