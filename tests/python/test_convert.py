@@ -167,9 +167,6 @@ def test_every_dtype_in_every_layout(name: str, layout: str, readonly: bool) -> 
                 # Shared elements could be written one by one, as if they were several.
                 overlaps = name != "numpy" and layout == "broadcast"
                 assert np.asarray(made).flags.writeable is (x.flags.writeable and not overlaps)
-            del made, got
-    gc.collect()
-    assert aa._core._live() == 0
 
 
 @pytest.mark.parametrize("layout", [n for n in LAYOUTS if n not in ("negative", "broadcast")])
@@ -265,7 +262,7 @@ def test_forms_of_to() -> None:
             assert type(aa.convert(x, to)) is torch.Tensor
     for to in ("jax", "jax.numpy", jax, jax.numpy, jax.Array, jax.numpy.ones(1), type(jax.numpy.ones(1))):
         assert isinstance(aa.convert(x, to), jax.Array)
-    for to in ("numpy", np, np.ndarray, np.ones(1), np.matrix([[1]])):
+    for to in ("numpy", np, np.ndarray, np.ones(1), np.rec.array([1])):
         for _ in range(3):
             assert type(aa.convert(torch.ones(2), to)) is np.ndarray
     for to in ("array-api-strict", "array_api_strict", strict, strict.ones(1)):

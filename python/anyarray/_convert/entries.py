@@ -35,8 +35,15 @@ class _Legacy:
 
 def numpy_dtype(kind: _core.DType, numpy: Any) -> Any:
     """Give the dtype object for elements of `kind`; TypeError where there is none."""
-    if kind.kind in ("struct", "subarray"):
-        return None
+    if kind.fields is not None:  # with the gaps where they are: a description would make fields of them
+        columns = {
+            "names": [name for name, _, _ in kind.fields],
+            "formats": [numpy_dtype(field, numpy) for _, field, _ in kind.fields],
+            "offsets": [offset for _, _, offset in kind.fields],
+        }
+        return numpy.dtype({**columns, "itemsize": kind.itemsize})
+    if kind.kind == "subarray":
+        return numpy.dtype((numpy_dtype(kind.base, numpy), kind.shape))
     try:
         return numpy.dtype(kind.name.replace("clongdouble", "G").replace("longdouble", "g"))
     except TypeError:
@@ -44,12 +51,11 @@ def numpy_dtype(kind: _core.DType, numpy: Any) -> Any:
 
 
 def ndarray(array: _core.Array, numpy: Any, asked: str) -> Any:  # noqa: ARG001
-    """NumPy: an ndarray made by its C functions, or by the buffer, for structs."""
-    if array.strides is None or array.dtype.lanes != 1 or array.dtype.byteorder == ">":
+    """NumPy: an ndarray made by its C functions; by __array__ where the elements are packed, or arrays themselves."""
+    kind = array.dtype
+    if array.strides is None or kind.lanes != 1 or kind.kind == "subarray":
         return to_ndarray(array)
-    dtype = numpy_dtype(array.dtype, numpy)
-    if dtype is None:
-        return to_ndarray(array)
+    dtype = numpy_dtype(kind, numpy)
     return _core._to_ndarray(array, dtype, not (array.readonly or _core._overlaps(array)))
 
 
