@@ -7,6 +7,8 @@
 ((3,), 'uint8', True)
 """
 
+from ._convert import explain_convert, from_dlpack
+from ._convert.record import Conversion
 from ._core import (
     Array,
     DType,
@@ -20,8 +22,6 @@ from ._core import (
     set_default_policy,
     view,
 )
-from ._convert import explain_convert, from_dlpack
-from ._convert.record import Conversion
 from ._policy import default_policy
 from ._version import __version__
 from .device import Device, DeviceType

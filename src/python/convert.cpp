@@ -2,6 +2,9 @@
 // convert(): the short way for what needs nothing but to be handed over, to NumPy by its own C functions and to
 // libraries that have a DLPack exchange table by that. What a library can hold is told by python/anyarray/_convert,
 // which registers its targets here, and which does everything that the short way can't finish.
+#include <cstring>
+#include <utility>
+
 #include "src/engine/fast.h"
 #include "src/python/handover.h"
 #include "src/python/state.h"
@@ -33,7 +36,8 @@ bool layout_fits(const Descriptor& d, unsigned limits) noexcept {
     const std::int64_t stride = d.strides[i];
     if (extent <= 1) continue;
     fits &= stride >= 0 || (limits & limit_negative) == 0;
-    fits &= (odd != 0 || itemsize == 1 ? (stride & odd) == 0 : stride % itemsize == 0) || (limits & limit_elements) == 0;
+    fits &=
+        (odd != 0 || itemsize == 1 ? (stride & odd) == 0 : stride % itemsize == 0) || (limits & limit_elements) == 0;
     // As long as each stride steps over all that the dimensions behind it reach, nothing overlaps.
     plain &= stride >= least && !__builtin_mul_overflow(extent, stride, &least);
   }
@@ -41,6 +45,12 @@ bool layout_fits(const Descriptor& d, unsigned limits) noexcept {
     fits &= self_overlap(d.ndim, d.shape, d.strides, d.dtype.itemsize()) == Overlap::none;
   }
   return fits;
+}
+
+unsigned slot_of(DType d) noexcept {
+  std::uint64_t key;
+  std::memcpy(&key, &d, sizeof key);
+  return static_cast<unsigned>((key ^ key >> 8 ^ key >> 16 ^ key >> 32) % known_numpy_dtypes_max);
 }
 
 bool dtype_fits(DType d, const FastTarget& t) noexcept {
@@ -74,6 +84,34 @@ PyObject* make_ndarray(State& s, ArrayObject* a, PyObject* dtype, bool writable)
   return numpy_make(s.cx, borrow_of(a).desc, dtype, writable, reinterpret_cast<PyObject*>(a));
 }
 
+/// What nothing is against, for memory of the host.
+bool fits(const Descriptor& d, const FastTarget& t) noexcept {
+  return d.device.type == DeviceType::cpu && !(d.readonly() && (t.limits & limit_readonly) != 0) &&
+         dtype_fits(d.dtype, t) && layout_fits(d, t.limits);
+}
+
+/// An ndarray: read in place, and kept itself. Null without an exception: it isn't one, or the slow way goes on.
+PyObject* give_ndarray(State& s, PyObject* x, const FastTarget& t) noexcept {
+  Borrow b;
+  begin(b);
+  if (t.api == nullptr || !numpy_decode_known(s.cx, x, b) || !fits(b.desc, t)) return nullptr;
+  return hand_over(s, b.desc, x, *t.api);
+}
+
+/// NumPy's dtype for elements that only Python code could tell, once it has.
+PyObject* known_dtype(const State& s, DType d) noexcept {
+  const KnownNumpyDType& known = s.known_numpy_dtypes[slot_of(d)];
+  return known.object != nullptr && known.dtype == d ? Py_NewRef(known.object) : nullptr;
+}
+
+/// Struct dtypes can be changed in place, so they are asked for each time.
+void remember_dtype(State& s, DType d, PyObject* object) noexcept {
+  if (interned_type(d) != nullptr) return;
+  KnownNumpyDType& known = s.known_numpy_dtypes[slot_of(d)];
+  known.dtype = d;
+  Py_XDECREF(std::exchange(known.object, Py_NewRef(object)));
+}
+
 /// Takes the object and hands it over if nothing is against it. Null without an exception, with the array in `*taken`
 /// if it was taken: the slow way goes on.
 PyObject* convert_quickly(State& s, PyObject* x, const FastTarget& t, Ref* taken) noexcept {
@@ -85,12 +123,10 @@ PyObject* convert_quickly(State& s, PyObject* x, const FastTarget& t, Ref* taken
   }
   *taken = Ref(array_adopt(s, a));
   const Descriptor& d = a->borrow.desc;
-  if (d.device.type != DeviceType::cpu || (d.readonly() && (t.limits & limit_readonly) != 0) ||
-      !dtype_fits(d.dtype, t) || !layout_fits(d, t.limits)) {
-    return nullptr;
-  }
-  if (t.api != nullptr) return hand_over(a, *t.api);
+  if (t.api != nullptr) return fits(d, t) ? hand_over(a, *t.api) : nullptr;
+  if (d.device.type != DeviceType::cpu || !layout_fits(d, t.limits)) return nullptr;
   PyObject* dtype = numpy_plain_dtype(s.cx, d.dtype);
+  if (dtype == nullptr) dtype = known_dtype(s, d.dtype);
   if (dtype == nullptr) return nullptr;
   return make_ndarray(s, as_array(taken->release()), dtype, !d.readonly());
 }
@@ -179,7 +215,7 @@ PyObject* convert(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyO
   }
   if (Py_TYPE(x) == t->type) return Py_NewRef(x);
   Ref taken;
-  PyObject* made = convert_quickly(s, x, *t, &taken);
+  PyObject* made = Py_TYPE(x) == s.cx.ndarray ? give_ndarray(s, x, *t) : convert_quickly(s, x, *t, &taken);
   if (__builtin_expect(made != nullptr, 1)) return made;
   if (PyErr_Occurred() != nullptr) return nullptr;
   return convert_slowly(x, to, copy, allow, taken.get());
@@ -237,6 +273,7 @@ PyObject* to_ndarray(PyObject* module, PyObject* args) {
   if (!numpy_is_dtype(s.cx, dtype, d.dtype.itemsize())) {
     return PyErr_Format(PyExc_TypeError, "%R isn't a numpy.dtype of the elements' size", dtype);
   }
+  remember_dtype(s, d.dtype, dtype);
   Py_INCREF(array);
   return make_ndarray(s, a, Py_NewRef(dtype), writable != 0 && !d.readonly());
 }

@@ -12,28 +12,37 @@ namespace {
 using dlpack::ManagedTensor;
 using dlpack::ManagedTensorVersioned;
 
-/// What a library holds: the DLPack struct, and behind it the Array, whose release() is refused meanwhile.
+/// What a library holds: the DLPack struct, and behind it what keeps the memory; an Array's release() is refused
+/// meanwhile.
 template <class Managed>
 struct Handed {
   Managed managed;
-  ArrayObject* array;    ///< a strong reference
+  State* state;
+  PyObject* owner;       ///< a strong reference
+  bool is_array;         ///< the owner is an Array
   bool giving;           ///< the library's function that takes it hasn't returned yet
   bool deleted;          ///< it has called the deleter already
   std::int64_t dims[1];  // 2 * ndim of them
 };
 
+void give_back(State& s, PyObject* owner) noexcept {
+  apart_from_errors([owner] { Py_DECREF(owner); });
+  --s.exports;
+  if (s.closed) state_collect(&s);
+}
+
 template <class Managed>
 void end(Handed<Managed>* block) noexcept {
-  ArrayObject* a = block->array;
-  State& s = *a->state;
-  run_at_home(s, [a, &s] {
-    apart_from_errors([a] {
-      --a->exports;
-      Py_DECREF(reinterpret_cast<PyObject*>(a));
+  State& s = *block->state;
+  PyObject* owner = block->owner;
+  if (block->is_array) {
+    run_at_home(s, [owner, &s] {
+      --as_array(owner)->exports;
+      give_back(s, owner);
     });
-    --s.exports;
-    if (s.closed) state_collect(&s);
-  });
+  } else {
+    run_at_home(s, [owner, &s] { give_back(s, owner); });
+  }
   std::free(block);
 }
 
@@ -53,10 +62,9 @@ void set_header(ManagedTensorVersioned& m, std::uint64_t flags) noexcept {
   m.flags = flags;
 }
 
-/// The block for an array that lives. Null with BufferError or MemoryError.
+/// The block for memory that `owner` keeps. Null with BufferError or MemoryError.
 template <class Managed>
-Handed<Managed>* make_block(ArrayObject* a) noexcept {
-  const Descriptor& d = borrow_of(a).desc;
+Handed<Managed>* make_block(State& s, const Descriptor& d, PyObject* owner, bool is_array) noexcept {
   const auto n = static_cast<std::size_t>(d.ndim);
   auto* block = static_cast<Handed<Managed>*>(std::malloc(sizeof(Handed<Managed>) + 2 * n * sizeof(std::int64_t)));
   if (block == nullptr) {
@@ -75,10 +83,11 @@ Handed<Managed>* make_block(ArrayObject* a) noexcept {
   set_header(block->managed, flags);
   block->managed.manager_ctx = block;
   block->managed.deleter = deleter<Managed>;
-  Py_INCREF(reinterpret_cast<PyObject*>(a));
-  ++a->exports;
-  ++a->state->exports;
-  block->array = a;
+  if (is_array) ++as_array(owner)->exports;
+  ++s.exports;
+  block->state = &s;
+  block->owner = Py_NewRef(owner);
+  block->is_array = is_array;
   block->giving = false;
   block->deleted = false;
   return block;
@@ -92,8 +101,9 @@ void capsule_gone(PyObject* capsule) {
 
 }  // namespace
 
-PyObject* hand_over(ArrayObject* a, const dlpack::ExchangeApi& api) noexcept {
-  auto* block = make_block<ManagedTensorVersioned>(a);
+namespace {
+
+PyObject* give(Handed<ManagedTensorVersioned>* block, const dlpack::ExchangeApi& api) noexcept {
   if (block == nullptr) return nullptr;
   // DLPack doesn't say who deletes the tensor after a failure. Meanwhile the deleter only takes note, so that it ends
   // once whatever the library did.
@@ -115,8 +125,19 @@ PyObject* hand_over(ArrayObject* a, const dlpack::ExchangeApi& api) noexcept {
   return nullptr;
 }
 
+}  // namespace
+
+PyObject* hand_over(ArrayObject* a, const dlpack::ExchangeApi& api) noexcept {
+  PyObject* self = reinterpret_cast<PyObject*>(a);
+  return give(make_block<ManagedTensorVersioned>(*a->state, borrow_of(a).desc, self, true), api);
+}
+
+PyObject* hand_over(State& s, const Descriptor& d, PyObject* owner, const dlpack::ExchangeApi& api) noexcept {
+  return give(make_block<ManagedTensorVersioned>(s, d, owner, false), api);
+}
+
 PyObject* legacy_capsule(ArrayObject* a) noexcept {
-  auto* block = make_block<ManagedTensor>(a);
+  auto* block = make_block<ManagedTensor>(*a->state, borrow_of(a).desc, reinterpret_cast<PyObject*>(a), true);
   if (block == nullptr) return nullptr;
   PyObject* capsule = PyCapsule_New(&block->managed, dlpack::legacy_name, capsule_gone);
   if (capsule == nullptr) end(block);

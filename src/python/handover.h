@@ -11,6 +11,9 @@ namespace anyarray {
 /// the deleter, from any thread. Null with an exception set.
 PyObject* hand_over(ArrayObject* a, const dlpack::ExchangeApi& api) noexcept;
 
+/// The same for memory that `d` describes and `owner` keeps: no Array is made. Null with an exception set.
+PyObject* hand_over(State& s, const Descriptor& d, PyObject* owner, const dlpack::ExchangeApi& api) noexcept;
+
 /// A legacy capsule over the memory of `a`, read-only or not. Null with an exception set.
 PyObject* legacy_capsule(ArrayObject* a) noexcept;
 

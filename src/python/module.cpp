@@ -244,6 +244,7 @@ void each_reference(State& s, F&& f) noexcept {
     f(t.key);
     f(t.type);
   }
+  for (KnownNumpyDType& known : s.known_numpy_dtypes) f(known.object);
 }
 
 void names_clear(Names& n) noexcept {
@@ -283,6 +284,7 @@ int module_clear(PyObject* module) {
     Py_CLEAR(t.key);
     Py_CLEAR(t.type);
   }
+  for (KnownNumpyDType& known : s->known_numpy_dtypes) Py_CLEAR(known.object);
   return 0;
 }
 

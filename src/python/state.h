@@ -47,6 +47,13 @@ struct FastTarget {
 };
 inline constexpr int fast_targets_max = 32;
 
+/// NumPy's dtype object for an element type that its number alone doesn't say.
+struct KnownNumpyDType {
+  DType dtype;
+  PyObject* object = nullptr;
+};
+inline constexpr unsigned known_numpy_dtypes_max = 64;
+
 struct State {
   Context cx;
   PyInterpreterState* interpreter = nullptr;
@@ -72,6 +79,7 @@ struct State {
   int dealloc_depth = 0;
   FastTarget fast_targets[fast_targets_max];
   int n_fast_targets = 0;
+  KnownNumpyDType known_numpy_dtypes[known_numpy_dtypes_max];  ///< direct-mapped
 };
 
 struct ArrayObject {

@@ -151,7 +151,7 @@ def test_every_dtype_in_every_layout(name: str, layout: str, readonly: bool) -> 
             made = aa.convert(x, name, copy=copy)
             fresh = bool(copy) or copies
             got = to_host(made, name)
-            assert got.shape == x.shape and got.dtype == x.dtype.newbyteorder("=") or name == "numpy", (code, copy)
+            assert got.shape == x.shape and (got.dtype == x.dtype.newbyteorder("=") or name == "numpy"), (code, copy)
             assert np.array_equal(got, want), (code, copy)
             assert account.ok and account.copied is fresh, (code, copy, account)
             if x.size:
@@ -306,7 +306,7 @@ def test_the_same_library_gives_the_object_itself() -> None:
      (None, TypeError), ([np], TypeError)],
 )  # fmt: skip
 def test_what_to_may_not_be(to: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match="library|name|module"):
+    with pytest.raises(error, match=r"library|name|module"):
         aa.convert(np.ones(2), to)
 
 
@@ -396,7 +396,7 @@ def test_immutable_arrays_stay_so() -> None:
     b = b"abcd"
     aa.convert(b, torch)[0] = 0
     assert b == b"abcd"
-    with pytest.raises(ValueError, match="read-only|assignment"):
+    with pytest.raises(ValueError, match=r"read-only|assignment"):
         aa.convert(b, "numpy")[0] = 0
     assert isinstance(aa.convert(torch.ones(4, dtype=torch.float64), jax), jax.Array)
 
@@ -444,7 +444,7 @@ def test_what_libraries_have_no_dtype_for(name: str) -> None:
     for x in (np.array(["a"]), np.array([b"a"]), np.zeros(2, "i4,f8"), np.zeros(2, "V3"), np.zeros(2, "g"),
               np.array(["2020"], "M8[D]"), np.zeros(2, np.dtype((np.float32, 3)).base).view("V4")):  # fmt: skip
         for copy in (None, True, False):
-            with pytest.raises(aa.ExchangeError, match="has no dtype|no elements"):
+            with pytest.raises(aa.ExchangeError, match=r"has no dtype|no elements"):
                 aa.convert(x, name, copy=copy)
 
 
@@ -517,4 +517,4 @@ def test_the_table_is_whole() -> None:
         assert set(target.since) <= set(target.dtypes)
         for name in target.dtypes:
             assert name == "*" or str(aa.DType(name)) == name
-    assert limits.FINAL <= set(limits.LIMITS)
+    assert set(limits.LIMITS) >= limits.FINAL

@@ -19,7 +19,7 @@ from .entries import ENTRIES, from_device
 from .limits import FINAL, LIMITS
 from .record import Conversion, Way
 from .resolve import Resolved, by_type, load, resolve
-from .targets import STANDARD, Target
+from .targets import STANDARD
 
 _HOST = ("cpu", "cuda_host", "rocm_host")
 _HOW = {
@@ -41,7 +41,9 @@ Allow = str | Iterable[str]
 class _Run:
     """One conversion: what is found out on the way, and the account of it."""
 
-    def __init__(self, obj: object, found: Resolved, copy: bool | None, allow: Allow, taken: _core.Array | None) -> None:
+    def __init__(
+        self, obj: object, found: Resolved, copy: bool | None, allow: Allow, taken: _core.Array | None
+    ) -> None:
         self.obj, self.copy, self.allow, self.array = obj, copy, allow, taken
         self.found = found
         self.target, self.asked = found.target, found.asked
@@ -58,7 +60,7 @@ class _Run:
 
     def run(self) -> Any:
         same = by_type(type(self.obj))
-        if same is not None and same.target is self.target and self.asked in ("", same.asked, *self._alike(same)):
+        if same is not None and same.target is self.target and self.asked in ("", same.asked, *self._alike()):
             if self.copy is not True:
                 self.way = "itself"
                 return self.obj
@@ -73,10 +75,9 @@ class _Run:
         if array.device.name not in _HOST:
             return self._give_device_memory(array, library)
         self._check_dtype(array, library)
-        obstacles = self._obstacles(array)
+        # Memory that was made for this call is known to nobody else: writing to it does no harm.
+        obstacles = self._obstacles(array, without=("readonly",) if self.resolved else ())
         fresh = array
-        if self.resolved:  # memory that was made for this call, and that nobody else knows
-            obstacles = [why for why in obstacles if not why.startswith("it is read-only")]
         if obstacles and self.copy is False:
             self.refuse(f"{'; '.join(obstacles)}: it needs a copy", helped=True)
         if (self.copy and not self.resolved) or obstacles:
@@ -86,7 +87,7 @@ class _Run:
             self._no_copy_forbidden(f"{self.target.name} has no arrays in host memory: it is copied to its device")
         return self._give(fresh, array, library)
 
-    def _alike(self, same: Resolved) -> tuple[str, ...]:
+    def _alike(self) -> tuple[str, ...]:
         """Names of types that mean the same as what the object is: those of the library but Arrow's two kinds."""
         return () if self.target.name == "pyarrow" else self.target.types
 
@@ -116,12 +117,12 @@ class _Run:
         if since is not None and _version(library) < _numbers(since):
             self.refuse(f"{target.name} has {array.dtype} only from version {since} on")
 
-    def _obstacles(self, array: _core.Array) -> list[str]:
-        """What keeps the library from holding the memory as it lies; what no copy helps is refused."""
+    def _obstacles(self, array: _core.Array, without: tuple[str, ...] = ()) -> list[str]:
+        """Say what keeps the library from holding the memory as it lies; what no copy helps is refused."""
         found = []
         if array.dtype.byteorder == ">" and self.target.name != "numpy":
             found.append(f"its elements are in foreign byte order, which {self.target.name} doesn't have")
-        for name in self.target.limits:
+        for name in (limit for limit in self.target.limits if limit not in without):
             why = LIMITS[name](array, self.target)
             if why and name in FINAL:
                 self.refuse(why)
@@ -185,7 +186,7 @@ class _Run:
             self.resolved = True
             return self._give(self.array, self.array, library)
         self._check_dtype(array, library)
-        obstacles = self._obstacles_on_device(array)
+        obstacles = self._obstacles(array, without=("aligned_64",))
         if obstacles and self.copy is False:
             self.refuse(f"{'; '.join(obstacles)}: it needs a copy", helped=True)
         try:
@@ -198,9 +199,6 @@ class _Run:
             return getattr(made, target.clone)() if target.clone else self._no_copy_made()
         self.way = "shared"
         return made
-
-    def _obstacles_on_device(self, array: _core.Array) -> list[str]:
-        return [why for why in self._obstacles(array) if "multiple of 64" not in why]
 
     def record(self, explanation: Explanation | None, error: str = "") -> Conversion:
         """Give the account. What was taken is told by `explanation`."""
@@ -257,7 +255,9 @@ def _shares(made: Any, source: _core.Array) -> bool:
 def _resolve_bits(obj: Any) -> Any:
     """Give a tensor whose memory holds its values, where only conjugation or negation was in the way; else None."""
     found = by_type(type(obj))
-    if found is None or found.target.name != "torch" or obj.requires_grad or obj.layout is not sys.modules["torch"].strided:
+    if found is None or found.target.name != "torch" or obj.requires_grad:
+        return None
+    if obj.layout is not sys.modules["torch"].strided:
         return None
     return obj.resolve_conj().resolve_neg() if obj.is_conj() or obj.is_neg() else None
 
@@ -285,18 +285,23 @@ def _register(to: Any, found: Resolved) -> None:
     _core._register_target(key, getattr(library, target.types[0]), dtypes, bits)
 
 
-_registered: set[int] = set()
+#: What `to` stood for before: names, modules and types, which may be compared and are few.
+_resolved: dict[Any, Resolved] = {}
 
 
 def convert_slowly(obj: object, to: Any, copy: bool | None, allow: Allow | None, taken: _core.Array | None) -> Any:
     """Do what the extension's short way couldn't; called by it."""
-    found = resolve(to)
-    key = id(sys.intern(to)) if isinstance(to, str) else id(to) if isinstance(to, (ModuleType, type)) else id(type(to))
-    made = _Run(obj, found, copy, () if allow is None else allow, taken).run()
-    if key not in _registered and found.target.fast:
-        _registered.add(key)  # once: what can't be registered isn't tried again
-        _register(to, found)
-    return made
+    whole = isinstance(to, (str, ModuleType, type))
+    key = to if whole else type(to)
+    found = _resolved.get(key)
+    if found is None:
+        found = resolve(to)
+        if whole or by_type(type(to)) is not None:
+            _resolved[key] = found
+            if found.target.fast:
+                load(found)
+                _register(to, found)
+    return _Run(obj, found, copy, () if allow is None else allow, taken).run()
 
 
 def explain_convert(obj: object, to: Any, /, *, copy: bool | None = None, allow: Allow = ()) -> Conversion:

@@ -21,7 +21,8 @@ Entry = Callable[[_core.Array, Any, str], Any]
 
 class _Legacy:
     """Shows an Array to a consumer that reads nothing but legacy DLPack capsules. The caller has made sure that it
-    doesn't write to read-only memory, which such a capsule can't say."""
+    doesn't write to read-only memory, which such a capsule can't say.
+    """
 
     def __init__(self, array: _core.Array) -> None:
         self._array = array
@@ -73,7 +74,7 @@ def jax(array: _core.Array, jax: Any, asked: str) -> Any:  # noqa: ARG001
 
 def tvm_ffi(array: _core.Array, tvm_ffi: Any, asked: str) -> Any:  # noqa: ARG001
     """tvm-ffi: from_dlpack, by a legacy capsule."""
-    return tvm_ffi.from_dlpack(_Legacy(array))
+    return tvm_ffi.from_dlpack(_core._to_legacy_capsule(array))
 
 
 _ARROW_TYPES = {"float16": "float16", "float32": "float32", "float64": "float64"}
@@ -145,7 +146,8 @@ ENTRIES: dict[str, Entry] = {
 
 def from_device(obj: object, array: _core.Array, name: str, library: Any) -> Any:
     """Give memory on a device that both know: the library's from_dlpack asks `obj` itself, so that both agree on the
-    stream. Only where `obj` has no `__dlpack__` is it given the Array."""
+    stream. Only where `obj` has no `__dlpack__` is it given the Array.
+    """
     source = obj if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__") else array
     if name == "tensorflow":
         return library.experimental.dlpack.from_dlpack(_core._to_legacy_capsule(array))

@@ -56,7 +56,7 @@ def compact(array: _core.Array, target: Target) -> str:
     step = array.itemsize
     for extent, stride in sorted(_used(array), key=lambda pair: pair[1]):
         if stride != step:
-            return f"its strides {array.strides} aren't those of a transposed row-major array, which {target.name} needs"
+            return f"its strides {array.strides} have gaps or steps that {target.name} can't hold"
         step *= extent
     return ""
 
@@ -67,7 +67,7 @@ def aligned_64(array: _core.Array, target: Target) -> str:
     return f"its address isn't a multiple of 64, without which {target.name} copies" if off else ""
 
 
-def arrow_layout(array: _core.Array, target: Target) -> str:  # noqa: ARG001
+def arrow_layout(array: _core.Array, target: Target) -> str:
     """A column that isn't one stretch of memory, booleans, which Arrow packs; tensors have strides."""
     if array.dtype.kind == "bool":
         return "Arrow packs booleans into bits"

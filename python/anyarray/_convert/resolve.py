@@ -60,7 +60,7 @@ def _by_module_name(name: str) -> Target | None:
     if parts[0] == "array_api_compat" and len(parts) > 1:
         parts = parts[1:]
     for target in TARGETS:
-        if any(parts == m.split(".")[: len(parts)] or parts[: len(m.split("."))] == m.split(".") for m in target.modules):
+        if parts[0] in (module.partition(".")[0] for module in target.modules):
             return target
     return None
 

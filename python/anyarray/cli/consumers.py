@@ -16,7 +16,8 @@ from typing import Any
 @dataclass(frozen=True)
 class Consumer:
     """`ways`: "module:function" of the library's own means of taking an array of another; the last dotted part of the
-    module is left out in tables. `setup` runs once in the worker, before any array is made."""
+    module is left out in tables. `setup` is an option of the library that is set in the worker.
+    """
 
     name: str
     needs: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anyarray matrix --to`: every producer's arrays to every consumer, natively and through anyarray, in worker processes."""
+"""`anyarray matrix --to`: each producer's arrays to each consumer, natively and through anyarray, in worker processes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,20 @@ from .consumers import Consumer
 from .matrix import CASE_TIMEOUT, IMPORT_TIMEOUT, SCHEMA_VERSION, _ending, _HungError, _lines, versions
 from .producers import Library
 
-#: In the order of the columns. "converts": another dtype, though these values came through. "unjudged": a library took what anyarray.view refuses; whether it lost anything can't
-#: be told from values.
-OUTCOMES = ("works", "copies", "converts", "fails", "corrupts", "crashes", "unjudged", "unchecked", "not tried", "unavailable")
+#: In the order of the columns. "converts": another dtype, though these values came through. "unjudged": a library took
+#: what anyarray.view refuses; whether it lost anything can't be told from values.
+OUTCOMES = (
+    "works",
+    "copies",
+    "converts",
+    "fails",
+    "corrupts",
+    "crashes",
+    "unjudged",
+    "unchecked",
+    "not tried",
+    "unavailable",
+)
 
 #: A pair whose worker ended more often than this is given up.
 MAX_RESTARTS = 12
@@ -61,7 +72,8 @@ class Pair:
 def run_pair(producer: Library, consumer: Consumer) -> Pair:
     """All tries of one pair. Never raises because of what a library does."""
     pair = Pair(producer.name, consumer.name)
-    skip, avoid = 0, []
+    skip = 0
+    avoid: list[tuple[str, str]] = []
     for _ in range(MAX_RESTARTS + 1):
         ended = _run_once(producer, consumer, pair, skip, avoid)
         if ended is None:

@@ -109,8 +109,8 @@ def page(found: Sequence[Found]) -> str:
     lines = [
         "# What corrupts or crashes natively, and is safe through anyarray",
         "",
-        "Printed by `anyarray matrix --hazards --markdown`: each side of each row runs in a process of its own, and its",
-        "result is compared with what it should be. A test prints the page again and compares.",
+        "Printed by `anyarray matrix --hazards --markdown`: each side of each row runs in a process of its own, and",
+        "its result is compared with what it should be. A test prints the page again and compares.",
         "",
         f"With {used}.",
         "",
