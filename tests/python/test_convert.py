@@ -455,7 +455,8 @@ def test_numpy_holds_every_dtype() -> None:
         x = np.zeros(4, dtype)
         made = aa.convert(aa.view(x), "numpy")
         assert made.dtype == x.dtype and made.ctypes.data == x.ctypes.data
-        assert aa.convert(aa.view(x), "numpy", copy=True).ctypes.data != x.ctypes.data
+        fresh = aa.convert(aa.view(x), "numpy", copy=True)
+        assert fresh.ctypes.data != x.ctypes.data and fresh.dtype == x.dtype
 
 
 def test_bfloat16_needs_ml_dtypes() -> None:

@@ -151,7 +151,7 @@ def test_device_memory_is_not_read_on_the_host(name: str) -> None:
     with pytest.raises(aa.ExchangeError, match="can't read it"):
         aa.convert(Cuda(), name, copy=False)
     for copy in (None, True):
-        with pytest.raises((AttributeError, BufferError), match="__dlpack"):
+        with pytest.raises(aa.ExchangeError, match="__dlpack"):
             aa.convert(Cuda(), name, copy=copy)
     account = aa.explain_convert(Cuda(), name, copy=False)
     assert account.way == "refused" and "cuda:0" in str(account)

@@ -35,6 +35,9 @@ _HOW = {
     "from_dlpack": "a DLPack capsule",
 }
 
+#: What is never made a reason of.
+_PASSED_ON = (MemoryError, RecursionError, ImportError)
+
 Allow = str | Iterable[str]
 
 
@@ -80,11 +83,11 @@ class _Run:
         fresh = array
         if obstacles and self.copy is False:
             self.refuse(f"{'; '.join(obstacles)}: it needs a copy", helped=True)
-        if (self.copy and not self.resolved) or obstacles:
+        if self.target.copies:
+            self._no_copy_forbidden(f"{self.target.name} copies host memory: {self.target.copies}")
+        if obstacles or (self.copy and not self.resolved and not self.target.copies):
             self.reasons += obstacles or ["copy=True"]
             fresh = self._copied(array)
-        elif not self.target.host:
-            self._no_copy_forbidden(f"{self.target.name} has no arrays in host memory: it is copied to its device")
         return self._give(fresh, array, library)
 
     def _alike(self) -> tuple[str, ...]:
@@ -131,12 +134,8 @@ class _Run:
         return found
 
     def _copied(self, array: _core.Array) -> _core.Array:
-        """Give the elements in new memory, unless the entry copies anyway."""
-        if self.target.entry in ("mlx", "cupy", "dpnp") or array.strides is None:
-            return array
-        if self.target.name == "numpy" and array.dtype.kind in ("struct", "subarray", "void"):
-            return array
-        return _core._copy_of(array)
+        """Give the elements in new memory. NumPy does that itself, in byte order and gaps as they are."""
+        return array if self.target.name == "numpy" else _core._copy_of(array)
 
     def _no_copy_forbidden(self, why: str) -> None:
         if self.copy is False:
@@ -147,24 +146,22 @@ class _Run:
         target = self.target
         try:
             made = ENTRIES[target.entry](array, library, self.asked)
-        except ExchangeError:
+        except _PASSED_ON:
             raise
-        except (TypeError, ValueError, BufferError, RuntimeError, NotImplementedError) as error:
+        except Exception as error:  # libraries raise whatever they like
             self.refuse_because(error)
-        shared = target.host and array is source and not self.resolved
-        if shared and target.may_copy:
+        shared = array is source and not (target.copies or self.resolved)
+        if shared and (target.may_copy or source.strides is None):
             shared = _shares(made, source)
-            if not shared:
+            if not shared and not self.reasons:
                 self._no_copy_forbidden(f"{target.name} copied it")
-        if self.copy and array is source and not self.resolved and _shares(made, source):
+        if shared and self.copy:
             made = getattr(made, target.clone)() if target.clone else self._no_copy_made()
             shared = False
         if target.name == "numpy" and shared and not source.readonly and not made.flags.writeable:
             self.reasons.append("elements share memory, so the ndarray is read-only")
         if shared and target.note and not source.readonly:
             self.reasons.append(target.note)
-        if target.name == "numpy" and array.strides is None:
-            shared = False
         self.way = "shared" if shared else "copied"
         return made
 
@@ -173,8 +170,9 @@ class _Run:
 
     def refuse_because(self, error: Exception) -> NoReturn:
         """Raise the one error for what the library said."""
+        said = str(error).strip().partition("\n")[0]
         try:
-            self.refuse(f"{type(error).__name__}: {error}")
+            self.refuse(said if isinstance(error, ExchangeError) else f"{type(error).__name__}: {said}")
         except ExchangeError as own:
             raise own from error
 
@@ -182,7 +180,12 @@ class _Run:
         target = self.target
         if array.device.name not in target.devices:
             self._no_copy_forbidden(f"its memory lies on {array.device}, where {target.name} can't read it")
-            self.array = from_dlpack(self.obj, device="cpu")
+            try:
+                self.array = from_dlpack(self.obj, device="cpu")
+            except _PASSED_ON:
+                raise
+            except Exception as error:
+                self.refuse_because(error)
             self.resolved = True
             return self._give(self.array, self.array, library)
         self._check_dtype(array, library)
@@ -191,7 +194,9 @@ class _Run:
             self.refuse(f"{'; '.join(obstacles)}: it needs a copy", helped=True)
         try:
             made = from_device(self.obj, array, target.name, library)
-        except (TypeError, ValueError, BufferError, RuntimeError, NotImplementedError) as error:
+        except _PASSED_ON:
+            raise
+        except Exception as error:
             self.refuse_because(error)
         if self.copy or obstacles:
             self.reasons += obstacles or ["copy=True"]

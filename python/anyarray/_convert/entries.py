@@ -126,6 +126,7 @@ def dpnp(array: _core.Array, dpnp: Any, asked: str) -> Any:  # noqa: ARG001
 
 def warp(array: _core.Array, warp: Any, asked: str) -> Any:  # noqa: ARG001
     """Warp: from_dlpack, by a legacy capsule."""
+    warp.init()  # without which it knows no device; done once
     return warp.from_dlpack(_Legacy(array))
 
 

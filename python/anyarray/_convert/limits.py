@@ -96,13 +96,18 @@ def jax_narrows(array: _core.Array, target: Target) -> str:  # noqa: ARG001
     )
 
 
+def warp_dims(array: _core.Array, target: Target) -> str:
+    """Other than 1 to 4 dimensions."""
+    return "" if 1 <= array.ndim <= 4 else f"{target.name} has arrays of 1 to 4 dimensions, not {array.ndim}"
+
+
 LIMITS: dict[str, Limit] = {
     f.__name__: f
     for f in (
         readonly, negative, overlap, element_strides, contiguous, compact, aligned_64, arrow_layout, numpy_dtype,
-        jax_narrows,
+        jax_narrows, warp_dims,
     )
 }  # fmt: skip
 
 #: Limits that a copy doesn't help.
-FINAL = frozenset({"jax_narrows"})
+FINAL = frozenset({"jax_narrows", "warp_dims"})

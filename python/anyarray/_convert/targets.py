@@ -42,8 +42,8 @@ class Target:
         dtypes that only came with a version.
     devices : tuple of str
         Kinds of device memory that it takes over `__dlpack__`, without a copy.
-    host : bool
-        Whether its arrays can lie in host memory. Where not, host memory is copied to its device.
+    copies : str
+        Why giving it host memory always copies; "" where it doesn't.
     may_copy : bool
         Whether it may copy unasked: the result's address is compared.
     immutable : bool
@@ -67,7 +67,7 @@ class Target:
     reference: str
     since: dict[str, str] = field(default_factory=dict)
     devices: tuple[str, ...] = ()
-    host: bool = True
+    copies: str = ""
     may_copy: bool = False
     immutable: bool = False
     clone: str = ""
@@ -171,7 +171,7 @@ TARGETS: tuple[Target, ...] = (
         (*STANDARD, "float16"),
         "read in the source of cupy 14: host memory is copied to the device, the read-only flag is ignored",
         devices=("cuda", "cuda_managed", "rocm"),
-        host=False,
+        copies="its arrays lie on a device",
         clone="copy",
     ),
     Target(
@@ -192,10 +192,10 @@ TARGETS: tuple[Target, ...] = (
         ("mlx.core", "mlx"),
         ("array",),
         "mlx",
-        (),
-        ("bool", *_INTEGERS, "float16", "float32", "float64", "bfloat16", "complex64"),
-        "measured with mlx 0.32: mlx.core.array copies whatever it is given",
-        may_copy=True,
+        ("negative",),
+        ("bool", *_INTEGERS, "float16", "float32", "bfloat16", "complex64"),
+        "measured with mlx 0.32: mlx.core.array makes float32 of float64 and raises for negative strides",
+        copies="its constructor copies",
         immutable=True,
     ),
     Target(
@@ -217,9 +217,9 @@ TARGETS: tuple[Target, ...] = (
         "dpnp",
         (),
         (*STANDARD, "float16"),
-        "read in the source of dpnp 0.20: host memory is copied to unified shared memory",
+        "measured with dpnp 0.20 on an OpenCL CPU device: host memory is copied to unified shared memory",
         devices=("oneapi",),
-        host=False,
+        copies="its arrays lie on a device",
         clone="copy",
     ),
     Target(
@@ -227,11 +227,10 @@ TARGETS: tuple[Target, ...] = (
         ("warp",),
         ("array",),
         "warp",
-        ("readonly", "element_strides"),
+        ("readonly", "element_strides", "warp_dims"),
         ("bool", *_INTEGERS, "float16", *_FLOATS),
-        "measured with warp-lang 1.19: legacy capsule, the read-only flag is ignored",
+        "measured with warp-lang 1.19: legacy capsule, the read-only flag is ignored, 1 to 4 dimensions",
         devices=("cuda",),
-        may_copy=True,
     ),
 )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anyarray matrix --to`: each producer's arrays to each consumer, natively and through anyarray, in worker processes."""
+"""`anyarray matrix --to`: each producer's arrays to each consumer, natively and through anyarray, in workers."""
 
 from __future__ import annotations
 
