@@ -30,7 +30,7 @@ class Elsewhere:
         if keywords.get("dl_device") == (1, 0):
             if not self._copies:
                 raise BufferError("this library can't copy to the host")
-            return self._x.__dlpack__(max_version=(1, 0), copy=True)
+            return aa.view(self._x).__dlpack__(max_version=(1, 0), copy=True)
         raise BufferError("this memory isn't there")
 
 
@@ -46,8 +46,8 @@ def test_an_array_of_the_host() -> None:
         assert fresh.ptr != x.ctypes.data and fresh.copied is True and not fresh.readonly
         assert fresh.tolist() == x.tolist() and fresh.c_contiguous
     x.flags.writeable = False
-    assert aa.from_dlpack(x).readonly
-    again = aa.from_dlpack(aa.from_dlpack(x))
+    assert aa.from_dlpack(aa.view(x)).readonly
+    again = aa.from_dlpack(aa.from_dlpack(aa.view(x)))
     assert again.ptr == x.ctypes.data and again.readonly
 
 
@@ -107,7 +107,7 @@ def test_from_a_device_to_the_host() -> None:
 def test_a_copy_that_was_not_wanted() -> None:
     class Copies(Elsewhere):
         def __dlpack__(self, **keywords: Any) -> Any:
-            return self._x.__dlpack__(max_version=(1, 0), copy=True)
+            return aa.view(self._x).__dlpack__(max_version=(1, 0), copy=True)
 
     x = Copies((1, 0))
     assert aa.from_dlpack(x).copied is True
@@ -123,7 +123,7 @@ class Pinned(Elsewhere):
 
     def __dlpack__(self, **keywords: Any) -> Any:
         assert "dl_device" not in keywords
-        return self._x.__dlpack__(max_version=(1, 0))
+        return aa.view(self._x).__dlpack__(max_version=(1, 0))
 
 
 def test_pinned_memory_is_the_hosts() -> None:

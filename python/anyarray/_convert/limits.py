@@ -64,7 +64,7 @@ def compact(array: _core.Array, target: Target) -> str:
 def aligned_64(array: _core.Array, target: Target) -> str:
     """Memory that doesn't begin at a multiple of 64 bytes."""
     off = array.ptr % 64 if array.size else 0
-    return f"its address isn't a multiple of 64, without which {target.name} copies" if off else ""
+    return f"its address isn't a multiple of 64, where alone {target.name} shares memory" if off else ""
 
 
 def arrow_layout(array: _core.Array, target: Target) -> str:
