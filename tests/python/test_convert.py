@@ -437,6 +437,27 @@ def test_unaligned_memory_and_odd_strides() -> None:
     assert aa.convert(aa.convert(off, jax), "numpy").ctypes.data % 64 == 0
 
 
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_strides_that_place_nothing(name: str) -> None:
+    """Of extent 1, and of arrays of size 0: whatever they are, they end no process and change nothing."""
+    library(name)
+    strided = np.lib.stride_tricks.as_strided
+    whole = aligned((3, 4), "f4")
+    for x in (whole[0, :1][::-1], whole[::-1][:, :0], whole[:1][::-1], strided(whole, (1, 3), (-7, 4)),
+              strided(whole, (0, 3), (3, -8)), strided(whole, (1, 1, 1), (-4, 0, 1))):  # fmt: skip
+        got = to_host(aa.convert(x, name), name)
+        assert got.shape == x.shape and got.tolist() == x.tolist()
+
+
+def test_a_capsule_is_taken_once() -> None:
+    torch = library("torch")
+    x = np.arange(3.0)
+    assert aa.convert(aa.view(x).__dlpack__(max_version=(1, 0)), torch).data_ptr() == x.ctypes.data
+    assert aa.convert(aa.view(x[::-1]).__dlpack__(max_version=(1, 0)), torch).tolist() == [2, 1, 0]
+    account = aa.explain_convert(aa.view(x).__dlpack__(max_version=(1, 0)), torch)
+    assert (account.way, account.protocol, account.shape) == ("shared", "dlpack", (3,))
+
+
 @pytest.mark.parametrize("name", LIBRARIES[1:])
 def test_what_libraries_have_no_dtype_for(name: str) -> None:
     library(name)

@@ -208,18 +208,18 @@ class _Run:
     def record(self, explanation: Explanation | None, error: str = "") -> Conversion:
         """Give the account. What was taken is told by `explanation`."""
         e = explanation if self.way != "itself" else None
-        known = e is not None and e.ok
+        facts: Any = e if e is not None else self.array  # both have them under the same names
         return Conversion(
             object_type=type_name(self.obj),
             target=self.target.name,
             way=self.way,
-            protocol=e.protocol if e is not None and known else None,
+            protocol=getattr(facts, "protocol", None),
             entry=_HOW.get(self.target.entry, self.target.entry),
             reasons=tuple(self.reasons),
-            shape=e.shape if e is not None else None,
-            dtype=e.dtype if e is not None else None,
-            device=e.device if e is not None else None,
-            readonly=e.readonly if e is not None else None,
+            shape=getattr(facts, "shape", None),
+            dtype=getattr(facts, "dtype", None),
+            device=getattr(facts, "device", None),
+            readonly=getattr(facts, "readonly", None),
             error=error,
             explanation=e,
         )
@@ -292,6 +292,7 @@ def _register(to: Any, found: Resolved) -> None:
 
 #: What `to` stood for before: names, modules and types, which may be compared and are few.
 _resolved: dict[Any, Resolved] = {}
+_RESOLVED_MAX = 256
 
 
 def convert_slowly(obj: object, to: Any, copy: bool | None, allow: Allow | None, taken: _core.Array | None) -> Any:
@@ -302,6 +303,8 @@ def convert_slowly(obj: object, to: Any, copy: bool | None, allow: Allow | None,
     if found is None:
         found = resolve(to)
         if whole or by_type(type(to)) is not None:
+            if len(_resolved) >= _RESOLVED_MAX:  # types that a program makes again and again aren't kept for ever
+                _resolved.clear()
             _resolved[key] = found
             if found.target.fast:
                 load(found)
@@ -331,7 +334,8 @@ def explain_convert(obj: object, to: Any, /, *, copy: bool | None = None, allow:
         raise TypeError(f"copy is None, True or False, not {type(copy).__name__}")
     run = _Run(obj, resolve(to), copy, allow, None)
     error = ""
-    explanation = _core.explain(obj, allow=allow)
+    # What can be taken once only isn't taken for the account of the taking.
+    explanation = None if type(obj).__name__ == "PyCapsule" else _core.explain(obj, allow=allow)
     try:
         run.run()
     except ExchangeError as refused:
