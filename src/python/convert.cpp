@@ -39,7 +39,8 @@ bool layout_fits(const Descriptor& d, unsigned limits) noexcept {
     fits &=
         (odd != 0 || itemsize == 1 ? (stride & odd) == 0 : stride % itemsize == 0) || (limits & limit_elements) == 0;
     // As long as each stride steps over all that the dimensions behind it reach, nothing overlaps.
-    plain &= stride >= least && !__builtin_mul_overflow(extent, stride, &least);
+    plain = plain && stride >= least;
+    if (plain) plain = !__builtin_mul_overflow(extent, stride, &least);
   }
   if (!plain && (limits & limit_overlap) != 0) {
     fits &= self_overlap(d.ndim, d.shape, d.strides, d.dtype.itemsize()) == Overlap::none;
