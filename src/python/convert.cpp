@@ -32,9 +32,9 @@ bool layout_fits(const Descriptor& d, unsigned limits) noexcept {
   const std::int64_t odd = (itemsize & (itemsize - 1)) == 0 ? itemsize - 1 : 0;
   std::int64_t least = itemsize;
   for (int i = d.ndim - 1; i >= 0; --i) {
-    const std::int64_t extent = d.shape[i];
     // The analyzer doesn't see that reading an ndarray's layout fills as many as there are dimensions.
-    const std::int64_t stride = d.strides[i];  // NOLINT(clang-analyzer-core.uninitialized.Assign)
+    const std::int64_t extent = d.shape[i];  // NOLINT(clang-analyzer-core.uninitialized.Assign)
+    const std::int64_t stride = d.strides[i];
     if (extent <= 1) continue;
     fits &= stride >= 0 || (limits & limit_negative) == 0;
     fits &=
