@@ -7,11 +7,14 @@
 ((3,), 'uint8', True)
 """
 
+from ._convert import explain_convert, from_dlpack
+from ._convert.record import Conversion
 from ._core import (
     Array,
     DType,
     Policy,
     consumers,
+    convert,
     explain,
     from_pointer,
     get_default_policy,
@@ -31,6 +34,7 @@ from .explanation import Explanation
 __all__ = [
     "Array",
     "Attempt",
+    "Conversion",
     "DType",
     "Device",
     "DeviceType",
@@ -41,9 +45,12 @@ __all__ = [
     "Policy",
     "__version__",
     "consumers",
+    "convert",
     "default_policy",
     "exchange",
     "explain",
+    "explain_convert",
+    "from_dlpack",
     "from_pointer",
     "get_default_policy",
     "presets",

@@ -169,6 +169,22 @@ PyMethodDef functions[] = {
      "overflow.\n"
      "TypeError\n    An argument of the wrong kind, or no owner.\n\n"
      "Raises the audit event anyarray.from_pointer with ptr, shape, dtype.\n"},
+    {"convert", as_cfunction(convert), METH_FASTCALL | METH_KEYWORDS,
+     "convert($module, obj, to, /, *, copy=None, allow=None)\n--\n\n"
+     "Gives an array of any library to another one, without a copy where both can mean the same by the memory.\n\n"
+     "Parameters\n----------\n"
+     "obj : object\n    An array of any library, or anything that offers an exchange protocol.\n"
+     "to : str, module, type, or an array\n    The library: its name (\"numpy\", \"torch\", ...), its module, its "
+     "array type, or one of its arrays.\n"
+     "copy : None, True or False\n    None: only where the library can't hold the memory as it is. True: always. "
+     "False: never; what would need one is refused.\n"
+     "allow : None, str or iterable of str\n    Guards to waive: 'mask', 'grad', 'conj', 'neg'.\n\n"
+     "Returns\n-------\n"
+     "object\n    An array of that library; obj itself where it is one. explain_convert() says which way it went.\n\n"
+     "Raises\n------\n"
+     "ExchangeError\n    obj can't be taken, the library has no such dtype, or a copy is needed and copy=False.\n"
+     "ImportError\n    The library isn't installed.\n"
+     "ValueError, TypeError\n    `to` stands for no library that is known, or a keyword is wrong.\n"},
     {"protocols", protocols, METH_NOARGS,
      "protocols($module, /)\n--\n\nThe registry: tuples (name, attribute, may be a host mirror, looked up on the type "
      "alone, text)."},
@@ -215,6 +231,12 @@ PyMethodDef functions[] = {
     {"_types_of_device", types_of_device, METH_O, nullptr},
     {"_from_bytes", as_cfunction(array_from_bytes), METH_FASTCALL, nullptr},
     {"_has_buffer_slot", has_buffer_slot, METH_O, nullptr},
+    {"_register_target", register_target, METH_VARARGS, nullptr},
+    {"_to_exchange", to_exchange, METH_VARARGS, nullptr},
+    {"_to_ndarray", to_ndarray, METH_VARARGS, nullptr},
+    {"_to_legacy_capsule", to_legacy_capsule, METH_O, nullptr},
+    {"_copy_of", copy_of, METH_O, nullptr},
+    {"_overlaps", overlap_of, METH_O, nullptr},
     {"_struct_dtype", dtype_struct, METH_VARARGS, nullptr},
     {"_subarray_dtype", dtype_subarray, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
@@ -269,6 +291,11 @@ void each_reference(State& s, F&& f) noexcept {
   }
   f(s.device_class);
   f(s.cpu);
+  for (FastTarget& t : s.fast_targets) {
+    f(t.key);
+    f(t.type);
+  }
+  for (KnownNumpyDType& known : s.known_numpy_dtypes) f(known.object);
 }
 
 void names_clear(Names& n) noexcept {
@@ -304,6 +331,12 @@ int module_clear(PyObject* module) {
   Py_CLEAR(s->cpu);
   s->cx.current_policy = nullptr;
   Py_CLEAR(s->scoped_policy);
+  s->n_fast_targets = 0;
+  for (FastTarget& t : s->fast_targets) {
+    Py_CLEAR(t.key);
+    Py_CLEAR(t.type);
+  }
+  for (KnownNumpyDType& known : s->known_numpy_dtypes) Py_CLEAR(known.object);
   return 0;
 }
 
@@ -365,7 +398,7 @@ State* state_here() noexcept {
 }
 
 void state_collect(State* s) noexcept {
-  if (s->cx.live != 0 || s->arrays != 0) return;
+  if (s->cx.live != 0 || s->arrays != 0 || s->handed != 0) return;
   each_reference(*s, [](auto*& p) { Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(p, nullptr))); });
   engine_clear(s->cx);
   quirks::clear(s->cx);

@@ -39,12 +39,30 @@ struct KnownCapabilities {
 };
 inline constexpr unsigned known_capabilities_max = 64;
 
+/// A library that convert() hands arrays to without Python code, under one of the names for it.
+struct FastTarget {
+  PyObject* key = nullptr;                   ///< what the caller gave: an interned name, a module, a type
+  PyTypeObject* type = nullptr;              ///< of the arrays that it makes
+  const dlpack::ExchangeApi* api = nullptr;  ///< null: NumPy
+  unsigned limits = 0;                       ///< see convert.cpp
+  std::uint32_t sizes[scalar_codes] = {};    ///< for each code, bit n: it has the type of n bytes
+};
+inline constexpr int fast_targets_max = 32;
+
+/// NumPy's dtype object for an element type that its number alone doesn't say.
+struct KnownNumpyDType {
+  DType dtype;
+  PyObject* object = nullptr;
+};
+inline constexpr unsigned known_numpy_dtypes_max = 64;
+
 struct State {
   Context cx;
   PyInterpreterState* interpreter = nullptr;
   bool main_interpreter = true;
   bool closed = false;      ///< the module is gone; only arrays and exports that outlived it remain
   std::int64_t arrays = 0;  ///< Array objects that live
+  std::int64_t handed = 0;  ///< DLPack structs over memory of others that consumers hold
   PyTypeObject* array_base = nullptr;
   PyTypeObject* array_types[device_families][capability_sets] = {};
   PyTypeObject* bytes_type = nullptr;  ///< exporter of an array's bytes, for pickles
@@ -64,6 +82,9 @@ struct State {
   int n_free_arrays = 0;
   ArrayObject* waiting = nullptr;  ///< arrays to be freed when the outermost one is
   int dealloc_depth = 0;
+  FastTarget fast_targets[fast_targets_max];
+  int n_fast_targets = 0;
+  KnownNumpyDType known_numpy_dtypes[known_numpy_dtypes_max];  ///< direct-mapped
 };
 
 struct ArrayObject {
@@ -249,6 +270,15 @@ PyObject* array_item(PyObject* self, PyObject*);
 PyObject* attempts_tuple(Trace& trace) noexcept;
 /// A function of the package, imported when needed. New reference.
 PyObject* package_function(const char* module, const char* name) noexcept;
+
+// convert.cpp
+PyObject* convert(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+PyObject* register_target(PyObject* module, PyObject* args);
+PyObject* to_exchange(PyObject* module, PyObject* args);
+PyObject* to_ndarray(PyObject* module, PyObject* args);
+PyObject* to_legacy_capsule(PyObject* module, PyObject* array);
+PyObject* copy_of(PyObject* module, PyObject* array);
+PyObject* overlap_of(PyObject* module, PyObject* array);
 
 // explain.cpp
 PyObject* explain_object(State& s, PyObject* obj, const Request* request) noexcept;

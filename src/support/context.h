@@ -91,6 +91,7 @@ struct Context {
   PyTypeObject* masked_array = nullptr;
   PyTypeObject* array_type = nullptr;  ///< array.array, once its struct is proven
   bool numpy2 = false;                 ///< layout of NumPy's dtype struct
+  void* const* numpy_table = nullptr;  ///< NumPy's function table, once ndarray is known
   bool knows_capsules = false;         ///< a capsule's struct is the one in src/support/capsule.h
   bool knows_dicts = false;            ///< and a dict's table the one in src/support/dict_items.h
   /// Gives the policy that holds where none is named; null as long as nobody set one.

@@ -51,7 +51,7 @@ bool is_table(void* const* table) noexcept {
 }
 
 /// Address of PyArray_Type from NumPy's C function table, if its layout is one that is known.
-PyTypeObject* find_ndarray(bool* numpy2) noexcept {
+PyTypeObject* find_ndarray(bool* numpy2, void* const** functions) noexcept {
   Ref module(loaded_module("numpy._core._multiarray_umath"));
   if (!module) module = Ref(loaded_module("numpy.core._multiarray_umath"));
   if (!module || !PyModule_Check(module.get())) return nullptr;
@@ -65,6 +65,7 @@ PyTypeObject* find_ndarray(bool* numpy2) noexcept {
   auto* type = static_cast<PyTypeObject*>(table[2]);
   if (!PyType_Check(type) || type->tp_basicsize < static_cast<Py_ssize_t>(sizeof(numpy::Array))) return nullptr;
   *numpy2 = major == 2;
+  *functions = table;
   return type;
 }
 
@@ -247,7 +248,7 @@ Status numpy::learn_dtype(Context& cx, const Array* array, DType* out, Failure& 
 
 bool numpy_seen(Context& cx) noexcept {
   if (cx.ndarray == nullptr) {
-    PyTypeObject* ndarray = find_ndarray(&cx.numpy2);
+    PyTypeObject* ndarray = find_ndarray(&cx.numpy2, &cx.numpy_table);
     if (ndarray == nullptr) return false;
     Py_INCREF(reinterpret_cast<PyObject*>(ndarray));
     cx.ndarray = ndarray;

@@ -8,11 +8,15 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from .._version import __version__
 from .order.arguments import DESCRIPTION as ORDER
 from .order.arguments import EPILOG as ORDER_END
 from .order.arguments import add_arguments as add_order_arguments
+
+if TYPE_CHECKING:
+    from .producers import Library
 
 __all__ = ["main"]
 
@@ -71,6 +75,21 @@ def _parser() -> argparse.ArgumentParser:
         default=None,
         help="these libraries only; may be given several times (default: all that are installed)",
     )
+    matrix.add_argument(
+        "--to",
+        action="append",
+        nargs="+",
+        metavar="NAME",
+        default=None,
+        help="give the arrays to these libraries (all: every one that is installed), by their own means and through "
+        "anyarray.convert, and compare; takes minutes",
+    )
+    matrix.add_argument(
+        "--hazards",
+        action="store_true",
+        help="show what corrupts or crashes between libraries natively, and what anyarray makes of it",
+    )
+    matrix.add_argument("--markdown", action="store_true", help="with --hazards: the page docs/hazards.md")
     matrix.add_argument("--list", action="store_true", help="list the libraries that are known, and stop")
     matrix.add_argument("--no-timing", action="store_true", help="don't measure the time of an import")
     matrix.set_defaults(run=_matrix)
@@ -123,6 +142,8 @@ def _matrix(args: argparse.Namespace) -> int:
     from . import matrix, render
     from .producers import LIBRARIES, find
 
+    if args.hazards:
+        return _hazards(args)
     if args.list:
         rows = [
             (library.name, library.distribution or "(standard library)", "yes" if library.installed() else "no")
@@ -146,6 +167,8 @@ def _matrix(args: argparse.Namespace) -> int:
             )
     present = [library for library in chosen if library.installed()]
     missing = [library.name for library in chosen if not library.installed()]
+    if args.to is not None:
+        return _exchange(args, present)
     reports = []
     with render.Bar(len(present)) as bar:
         for library in present:
@@ -157,6 +180,47 @@ def _matrix(args: argparse.Namespace) -> int:
     else:
         render.show_matrix(reports, missing)
     return 1 if any(report.failed for report in reports) else 0
+
+
+def _exchange(args: argparse.Namespace, producers: Sequence[Library]) -> int:
+    from . import exchange, render, render_exchange
+    from .consumers import CONSUMERS, find_consumer
+
+    names = [name for names in args.to for name in names]
+    consumers = [consumer for consumer in CONSUMERS if consumer.installed()]
+    if names != ["all"]:
+        try:
+            consumers = [find_consumer(name) for name in names]
+        except KeyError as error:
+            return _usage("matrix", str(error.args[0]))
+        absent = [f"{c.name} (pip install {c.distribution})" for c in consumers if not c.installed()]
+        if absent:
+            return _usage("matrix", "not installed: " + ", ".join(absent))
+    with render.Bar(len(producers) * len(consumers)) as bar:
+        pairs = []
+        for consumer in consumers:
+            for producer in producers:
+                bar.next_library(f"{producer.name} → {consumer.name}")
+                pairs.append(exchange.run_pair(producer, consumer))
+                bar.library_done()
+    if args.json:
+        print(json.dumps(exchange.document(pairs), indent=1))
+    else:
+        render_exchange.show_exchange(pairs)
+    return 1 if any(pair.failed for pair in pairs) else 0
+
+
+def _hazards(args: argparse.Namespace) -> int:
+    from . import hazards, render_exchange
+
+    found = hazards.run_all()
+    if args.json:
+        print(json.dumps(hazards.document(found), indent=1))
+    elif args.markdown:
+        print(hazards.page(found), end="")
+    else:
+        render_exchange.show_hazards(found)
+    return 1 if any(not f.safe for f in found) else 0
 
 
 def _explain(args: argparse.Namespace) -> int:
