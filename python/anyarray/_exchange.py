@@ -86,7 +86,8 @@ def _make_dir() -> Callable[[Any], list[str]]:
     def __dir__(self: Any) -> list[str]:  # noqa: N807 - becomes the method
         rest = iter(type(self).__mro__)
         any(base.__dict__.get("__dir__") is __dir__ for base in rest)  # goes past the class that this one is on
-        following = next(base.__dict__["__dir__"] for base in rest if "__dir__" in base.__dict__)
+        # Of an object that isn't the class's: `object.__dir__` is last in every MRO.
+        following = next((base.__dict__["__dir__"] for base in rest if "__dir__" in base.__dict__), object.__dir__)
         return [name for name in following(self) if not _is_hidden(self, name)]
 
     return __dir__

@@ -50,6 +50,11 @@ class default_policy(ContextDecorator):  # noqa: N801 - used as a function, as c
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if not _entered.get():
+            raise RuntimeError(
+                "this default_policy block was entered in another context (a thread's or a task's), or isn't open any "
+                "more: leave it where it was entered"
+            )
         *before, token = _entered.get()
         _core._unscope_policy(token)
         _entered.set(tuple(before))

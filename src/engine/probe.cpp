@@ -136,7 +136,9 @@ Route* probe(Context& cx, PyTypeObject* type, const Policy& policy, Route* slot,
   plan(r, policy, on_instance, none);
   r.n_quick = quick_rows(r, policy);
   r.quick = quick_way(cx, r);
-  const bool cacheable = r.tag != 0 && r.tag == type->tp_version_tag;  // code of others ran meanwhile
+  // Code of others may have changed the type meanwhile. Nor is a plan kept that `careful`, in which two causes are one
+  // to the cache, had a say in.
+  const bool cacheable = r.tag != 0 && r.tag == type->tp_version_tag && (none & policy.careful) == 0;
   Route* target = cacheable && slot->pins == 0 ? slot : local;
   *target = r;
   return target;

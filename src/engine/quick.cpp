@@ -102,17 +102,18 @@ __attribute__((noinline)) Status take_anew(Context& cx, PyObject* obj, Route& ro
 template <class Consume>
 __attribute__((always_inline)) inline Status take_last(Context& cx, PyObject* obj, Route& route, Protocol row,
                                                        Borrow& out, const Call& call, Consume&& take_it) noexcept {
+  const int last = route.last;  // others who are served meanwhile, in a thread or by this one's own code, change it
   ++route.pins;
-  for (int i = 0; i < route.last; ++i) {
+  for (int i = 0; i < last; ++i) {
     const bool is_missing = lacks(cx, obj, static_cast<Protocol>(route.plan[i]));
     if (__builtin_expect(!is_missing, 0)) return take_anew(cx, obj, route, out, call);
   }
   Failure why;
   const Status s = take_it(why);
   if (s == Status::not_offered) return take_anew(cx, obj, route, out, call);
-  return finish(cx, obj, route, out, row, s, why, call, [&route] {
+  return finish(cx, obj, route, out, row, s, why, call, [&route, last] {
     ProtocolMask tried = 0;
-    for (int i = 0; i <= route.last; ++i) tried |= mask_of(static_cast<Protocol>(route.plan[i]));
+    for (int i = 0; i <= last; ++i) tried |= mask_of(static_cast<Protocol>(route.plan[i]));
     return tried;
   });
 }

@@ -113,10 +113,10 @@ bool read_shape(PyObject* o, Descriptor* d, std::int64_t* shape) noexcept {
 bool lay_over(const Descriptor& d, bool fortran, const Py_buffer& view, Borrow& b) noexcept {
   std::int64_t n = 0;
   std::int64_t bytes = 0;
-  const auto itemsize = static_cast<std::uint64_t>(d.dtype.itemsize());
-  const bool countable =
-      element_count(d.ndim, d.shape, &n) && !__builtin_mul_overflow(static_cast<std::uint64_t>(n), itemsize, &bytes);
-  if (!countable || d.nbytes() != view.len || (fortran && d.dtype.packed())) {
+  const bool packed = d.dtype.packed();
+  const std::int64_t unit = packed ? std::int64_t{d.dtype.bits} * d.dtype.count + 7 : d.dtype.itemsize();
+  const bool countable = element_count(d.ndim, d.shape, &n) && !__builtin_mul_overflow(n, unit, &bytes);
+  if (!countable || d.nbytes() != view.len || (fortran && packed)) {
     PyErr_Format(PyExc_ValueError, "a buffer of %zd bytes isn't that of an array of this shape and dtype", view.len);
     return false;
   }

@@ -13,13 +13,14 @@ namespace {
 struct Block {
   typestr::ArrayInterface facts;
   ArrayObject* array;
+  PyObject* descr;        // null: there is none
   std::intptr_t dims[1];  // 2 * ndim of them follow
 };
 
+/// Whatever name or context a consumer gave the capsule, and whatever it made of the facts.
 void capsule_gone(PyObject* capsule) {
-  auto* block = static_cast<Block*>(PyCapsule_GetPointer(capsule, nullptr));
-  // The description is ours only if the consumer left it where it was: it is kept in the context.
-  Py_XDECREF(static_cast<PyObject*>(PyCapsule_GetContext(capsule)));
+  auto* block = static_cast<Block*>(PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule)));
+  Py_XDECREF(block->descr);
   unshare(block->array);
   std::free(block);
 }
@@ -92,6 +93,7 @@ PyObject* get_struct(PyObject* self, void*) {
                   d->data,
                   descr.get()};
   block->array = a;
+  block->descr = descr.get();
   PyObject* capsule = PyCapsule_New(block, nullptr, nullptr);
   if (capsule == nullptr) {
     std::free(block);
@@ -99,7 +101,7 @@ PyObject* get_struct(PyObject* self, void*) {
   }
   share(a);
   a->exposed = true;
-  PyCapsule_SetContext(capsule, descr.release());
+  static_cast<void>(descr.release());
   PyCapsule_SetDestructor(capsule, capsule_gone);
   return capsule;
 }

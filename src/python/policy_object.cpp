@@ -93,9 +93,11 @@ void clear_final(Policy& p) noexcept {
 
 /// {cause: rows}: replaces what is final.
 bool final_from_mapping(PyObject* final, Policy* out) noexcept {
-  Ref items(PyMapping_Check(final) != 0 && !PyUnicode_Check(final) ? PyMapping_Items(final) : nullptr);
+  // Whatever has [] passes for a mapping in C, so that it's told by its items().
+  Ref items(PyMapping_Check(final) != 0 ? PyMapping_Items(final) : nullptr);
   if (!items) {
-    if (PyErr_Occurred() != nullptr) return false;
+    if (PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return false;
+    PyErr_Clear();
     PyErr_Format(PyExc_TypeError, "final is a mapping from causes to names of protocols, not %.200s",
                  Py_TYPE(final)->tp_name);
     return false;
@@ -110,6 +112,11 @@ bool final_from_mapping(PyObject* final, Policy* out) noexcept {
       return false;
     }
     if (!cause_from_object(PyTuple_GET_ITEM(item, 0), &cause)) return false;
+    if (PyUnicode_Check(PyTuple_GET_ITEM(item, 1))) {
+      PyErr_Format(PyExc_TypeError, "final gives each cause a list or tuple of names of protocols, not the str %R",
+                   PyTuple_GET_ITEM(item, 1));
+      return false;
+    }
     if (!order_from_sequence(PyTuple_GET_ITEM(item, 1), &rows)) return false;
     if ((rows.mask & ~out->mask) != 0) {
       Ref order(order_of(*out));

@@ -154,6 +154,10 @@ def test_wrong_buffers_are_refused() -> None:
     for shape in ((-2,), (1 << 62, 1 << 62), (1 << 62,)):
         with pytest.raises(ValueError, match="shape"):
             make(b"xxxx", kind, shape, "C", True)
+    half = aa.from_pointer(0, 0, "float4_e2m1fn", owner=None).dtype
+    for n in (1 << 60, 1 << 61, 1 << 62, (1 << 63) - 1):
+        with pytest.raises(ValueError, match="shape"):
+            make(b"", half, (n,), "C", True)
     for wrong in ((3,), (b"", kind, [2], "C", True), (b"", kind, (0,), 3, True), (b"", kind, ("a",), "C", True),
                   (b"", kind, (0,) * 65, "C", True)):  # fmt: skip
         with pytest.raises(TypeError):

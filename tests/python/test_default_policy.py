@@ -123,6 +123,21 @@ def test_a_copied_context_keeps_it() -> None:
     assert row() == "builtin" and kept.run(row) == "buffer"
 
 
+def test_left_where_it_was_not_entered() -> None:
+    scope = aa.default_policy(["buffer"])
+    elsewhere = contextvars.copy_context()
+    elsewhere.run(scope.__enter__)
+    with pytest.raises(RuntimeError, match="another context"):
+        scope.__exit__(None, None, None)
+    assert row() == "builtin" and elsewhere.run(row) == "buffer"
+    for _ in range(2):
+        elsewhere.run(scope.__exit__, None, None, None)
+        assert elsewhere.run(row) == "builtin"
+        with pytest.raises(RuntimeError, match="isn't open any more"):
+            elsewhere.run(scope.__exit__, None, None, None)
+        elsewhere.run(scope.__enter__)
+
+
 @pytest.mark.parametrize("bad", ["nonsense", [], ["buffer", "buffer"], ["nope"]])
 def test_bad_policies(bad: Any) -> None:
     for set_it in (aa.set_default_policy, lambda p: aa.default_policy(p).__enter__()):

@@ -112,6 +112,10 @@ def test_the_rest_of_dir_is_as_before() -> None:
     assert set(dir(Tensor([1]))) - set(_ATTRIBUTES) == set(object.__dir__(Tensor([1]))) - set(_ATTRIBUTES)
 
 
+def test_dir_of_an_object_of_another_class() -> None:
+    assert Tensor.__dir__(7) == object.__dir__(7)  # type: ignore[arg-type]
+
+
 def test_a_class_for_one_device_has_no_more_than_it_serves() -> None:
     assert "__array_interface__" in served(OnHost())
     assert "__cuda_array_interface__" not in served(OnHost)

@@ -493,3 +493,39 @@ for i in range(100):
 print(len(locked), locked.count(0), aa._core._live())
 """
     assert in_a_process(code) == "100 0 0"
+
+
+@pytest.mark.parametrize("inner", ["later", "earlier"])
+def test_another_object_of_the_type_is_taken_within_the_row_that_served_last(inner: str) -> None:
+    memory, asked = np.arange(3), []
+
+    def asarray(*_: Any, **__: Any) -> Any:
+        asked.append("__array__")
+        return memory
+
+    class Fails:
+        def __index__(self) -> int:
+            asked.append("shape")
+            other = Plain()
+            if inner == "later":
+                other.__array__ = lambda *_, **__: memory
+            else:
+                other.__array_struct__ = memory.__array_struct__
+            aa.view(other)
+            raise TypeError("no extent")
+
+    class Plain:
+        __array__: Any
+        __array_struct__: Any
+        __array_interface__: Any
+
+    usual, falls_back = Plain(), Plain()
+    usual.__array_interface__ = memory.__array_interface__
+    falls_back.__array_interface__ = {**memory.__array_interface__, "shape": (Fails(),)}
+    falls_back.__array__ = asarray
+    for _ in range(3):
+        for _ in range(2):  # the route knows the row from now on
+            assert aa.view(usual).protocol == "array_interface"
+        asked.clear()
+        assert aa.view(falls_back).protocol == "array_method"
+        assert asked == ["shape", "__array__"]

@@ -87,6 +87,8 @@ def test_copy_and_pickle() -> None:
         (["dlpack"], {"final": {"call": ["buffer"]}}, ValueError, "dlpack"),
         (["dlpack"], {"final": {"call": ["nobody"]}}, ValueError, "array_interface"),
         (["dlpack"], {"final": {"call": 5}}, TypeError, "iterable"),
+        (["dlpack"], {"final": {"call": "dlpack"}}, TypeError, "list or tuple of names"),
+        (["dlpack"], {"final": [("call", ["dlpack"])]}, TypeError, "mapping"),
     ],
 )
 def test_wrong_values(order: Any, keywords: dict[str, Any], kind: type[Exception], words: str) -> None:
@@ -208,6 +210,27 @@ def test_a_cause_ends_the_search_alone(cause: str, state: str, lookup: Any) -> N
         else:
             assert aa.view(Offers(state), policy=policy).item() == 2
         assert aa.view(Offers("works"), policy=policy).item() == 1
+
+
+@pytest.mark.parametrize("causes", [("read_only", "none"), ("none", "read_only"), ("call", "none"), ("none", "call")])
+@pytest.mark.parametrize("slots", [False, True])
+def test_none_on_the_type_whatever_policy_came_before(causes: tuple[str, str], slots: bool) -> None:
+    class Hidden:
+        __dlpack__ = None
+        if slots:
+            __slots__ = ()
+
+        @property
+        def __array_interface__(self) -> Any:
+            return {"shape": (0,), "typestr": "|u1", "data": (0, False), "version": 3}
+
+    for cause in causes * 2:
+        policy = aa.Policy(["dlpack", "array_interface"], final={cause: ["dlpack"]})
+        if cause == "none":
+            with pytest.raises(aa.ExchangeError, match="None"):
+                aa.view(Hidden(), policy=policy)
+        else:
+            assert aa.view(Hidden(), policy=policy).protocol == "array_interface"
 
 
 def test_read_only_can_be_final() -> None:

@@ -105,6 +105,23 @@ def test_every_capsule_has_a_struct_of_its_own() -> None:
     gc.collect()
 
 
+@pytest.mark.parametrize("dtype", ["f8", [("a", "i4"), ("b", "f8")]])
+def test_whatever_a_consumer_makes_of_the_capsule(dtype: Any) -> None:
+    api, name = ctypes.pythonapi, ctypes.create_string_buffer(b"used")
+    renamed = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(("PyCapsule_SetName", api))
+    marked = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(("PyCapsule_SetContext", api))
+    b = bytearray(64)
+    v = aa.view(np.frombuffer(b, dtype, count=2))
+    capsules = [v.__array_struct__ for _ in range(3)]
+    renamed(capsules[0], ctypes.addressof(name))
+    marked(capsules[1], 8)  # a mark of its own, no object
+    marked(capsules[2], None)
+    v.release()
+    del v, capsules
+    gc.collect()
+    b.append(1)
+
+
 def test_capsule_keeps_the_memory() -> None:
     b = bytearray(8)
     v = aa.view(b)
