@@ -22,7 +22,7 @@ from .conftest import needs
 from .test_array import _environment
 
 np = needs("numpy")
-pytest.importorskip("hypothesis", reason="NumPy's tests need it")
+needs("hypothesis")  # by NumPy's tests
 
 #: Which classes of which files; none named: all.
 SUITES = {
