@@ -38,6 +38,19 @@ inline bool c_strides(int ndim, const std::int64_t* shape, std::int64_t itemsize
   return empty || !overflow;
 }
 
+/// Column-major byte strides, with the rules of c_strides().
+inline bool f_strides(int ndim, const std::int64_t* shape, std::int64_t itemsize, std::int64_t* out) noexcept {
+  std::int64_t step = itemsize;
+  bool overflow = false;
+  bool empty = false;
+  for (int i = 0; i < ndim; ++i) {
+    out[i] = step;
+    empty |= shape[i] == 0;
+    overflow |= __builtin_mul_overflow(step, shape[i] > 1 ? shape[i] : 1, &step);
+  }
+  return empty || !overflow;
+}
+
 /// Strides in elements → bytes, in place. What overflows along extents of 1 and in empty arrays places nothing and
 /// becomes the itemsize; any other overflow ends it: the dimension, or -1 when all is well.
 inline int strides_to_bytes(int ndim, const std::int64_t* shape, std::int64_t itemsize,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pickle calls to make the immutable objects of the package again."""
+"""What pickle calls to make the objects of the package again."""
 
 from __future__ import annotations
 
@@ -27,3 +27,8 @@ def policy(
     return _core.Policy(
         order, lookup=lookup, on_failure=on_failure, device_first=device_first, device_method=device_method, final=final
     )
+
+
+def array(buffer: Any, dtype: _core.DType, shape: tuple[int, ...], order: str, readonly: bool) -> _core.Array:
+    """Make an Array over what carried its elements: bytes, a bytearray, or any buffer that came out of band."""
+    return _core._from_bytes(buffer, dtype, shape, order, readonly)

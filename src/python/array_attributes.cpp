@@ -12,7 +12,7 @@ namespace {
 
 /// The row that served; null for memory that came over none.
 const char* protocol_name(ArrayObject* a) noexcept {
-  const std::uint8_t row = borrow_of(a).protocol;
+  const std::uint8_t row = a->borrow.protocol;
   return row != no_protocol ? protocol_rows[row].name : nullptr;
 }
 
@@ -50,7 +50,7 @@ ANYARRAY_GETTER(copied, (d->flags & flag_copied_unknown) != 0 ? Py_NewRef(Py_Non
                                                               : PyBool_FromLong((d->flags & flag_copied) != 0))
 ANYARRAY_GETTER(protocol,
                 protocol_name(a) != nullptr ? PyUnicode_InternFromString(protocol_name(a)) : Py_NewRef(Py_None))
-ANYARRAY_GETTER(owner, Py_NewRef(static_cast<PyObject*>(borrow_of(a).owner)))
+ANYARRAY_GETTER(owner, Py_NewRef(static_cast<PyObject*>(a->borrow.owner)))
 ANYARRAY_GETTER(c_contiguous, PyBool_FromLong(d->c_contiguous()))
 ANYARRAY_GETTER(f_contiguous, PyBool_FromLong(d->f_contiguous()))
 ANYARRAY_GETTER(device_verified, PyBool_FromLong((d->flags & flag_device_unverified) == 0))
@@ -62,13 +62,6 @@ PyObject* enter(PyObject* self, PyObject*) {
   return array_descriptor(as_array(self)) != nullptr ? Py_NewRef(self) : nullptr;
 }
 PyObject* leave(PyObject* self, PyObject*) { return array_release(self, nullptr); }
-
-PyObject* refuse_copy(PyObject* self, PyObject*) {
-  return PyErr_Format(PyExc_TypeError,
-                      "%s can't be copied or pickled: it is a view of memory that another object owns; copy or pickle "
-                      "that object (.owner), or the result of numpy.array(view)",
-                      Py_TYPE(self)->tp_name);
-}
 
 }  // namespace
 
@@ -87,7 +80,7 @@ PyGetSetDef array_getset[] = {
      nullptr},
     {"protocol", get_protocol, nullptr, "Name of the registry row that served; None for memory that came over none.",
      nullptr},
-    {"owner", get_owner, nullptr, "The object that was taken.", nullptr},
+    {"owner", get_owner, nullptr, "The object that was taken; None for memory of its own.", nullptr},
     {"c_contiguous", get_c_contiguous, nullptr, "Row-major without gaps.", nullptr},
     {"f_contiguous", get_f_contiguous, nullptr, "Column-major without gaps.", nullptr},
     {"device_verified", get_device_verified, nullptr,
@@ -106,10 +99,11 @@ PyMethodDef array_methods[] = {
     {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(array_to_numpy)),
      METH_FASTCALL | METH_KEYWORDS,
      "__array__(dtype=None, copy=None): a numpy.ndarray, where the host can read the memory."},
-    {"__copy__", refuse_copy, METH_NOARGS, nullptr},
-    {"__deepcopy__", refuse_copy, METH_O, nullptr},
-    {"__reduce_ex__", refuse_copy, METH_O, nullptr},
-    {"__reduce__", refuse_copy, METH_NOARGS, nullptr},
+    {"__copy__", array_copy, METH_NOARGS, "Another Array of the same memory, which lives and is released on its own."},
+    {"__deepcopy__", array_deepcopy, METH_O,
+     "The elements in new, writable memory: column-major if the array is so and not row-major, else row-major."},
+    {"__reduce_ex__", array_reduce_ex, METH_O, "Pickles the elements; with protocol 5 as a buffer, without a copy."},
+    {"__reduce__", array_reduce, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 PyObject* array_repr(PyObject* self) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The buffer slot of an Array: every combination of request flags answered as PEP 3118 and memoryview do.
+#include <cstdlib>
 #include <cstring>
 
 #include "anyarray/protocols/pep3118.h"
@@ -33,6 +34,21 @@ int refuse(const char* why) noexcept {
   return -1;
 }
 
+/// Strides of contiguous arrays are handed out as they would be without relaxed rules: some consumers compare them all,
+/// those of extents of 1 too. Null: MemoryError. Otherwise `*made` is a block to be freed, or null where they are so.
+const std::int64_t* plain_strides(const Descriptor& d, bool fortran, void** made) noexcept {
+  std::int64_t plain[max_ndim];
+  (fortran ? f_strides : c_strides)(d.ndim, d.shape, d.dtype.itemsize(), plain);
+  const std::size_t bytes = sizeof(std::int64_t) * static_cast<std::size_t>(d.ndim);
+  if (std::memcmp(plain, d.strides, bytes) == 0) return d.strides;
+  *made = std::malloc(bytes);
+  if (*made == nullptr) {
+    PyErr_NoMemory();
+    return nullptr;
+  }
+  return static_cast<const std::int64_t*>(std::memcpy(*made, plain, bytes));
+}
+
 int fill(ArrayObject* a, Py_buffer* view, int flags) noexcept {
   if (a->released) return refuse("the array was released: take a new view of the object it came from");
   const Reading reading(a);
@@ -41,9 +57,10 @@ int fill(ArrayObject* a, Py_buffer* view, int flags) noexcept {
   if (asked(PyBUF_WRITABLE) && d.readonly())
     return refuse("the array is read-only, and a writable buffer was asked for");
   const bool c = d.c_contiguous();
+  const bool f = d.f_contiguous();
   if (asked(PyBUF_C_CONTIGUOUS) && !c) return refuse("the array isn't C-contiguous");
-  if (asked(PyBUF_F_CONTIGUOUS) && !d.f_contiguous()) return refuse("the array isn't Fortran-contiguous");
-  if (asked(PyBUF_ANY_CONTIGUOUS) && !c && !d.f_contiguous()) return refuse("the array isn't contiguous");
+  if (asked(PyBUF_F_CONTIGUOUS) && !f) return refuse("the array isn't Fortran-contiguous");
+  if (asked(PyBUF_ANY_CONTIGUOUS) && !c && !f) return refuse("the array isn't contiguous");
   if (!asked(PyBUF_STRIDES) && !c) return refuse("the array isn't C-contiguous, and strides weren't asked for");
   const bool shaped = asked(PyBUF_ND);
   if (!shaped && asked(PyBUF_FORMAT))
@@ -57,13 +74,18 @@ int fill(ArrayObject* a, Py_buffer* view, int flags) noexcept {
   view->readonly = d.readonly() ? 1 : 0;
   view->ndim = shaped ? d.ndim : 1;
   view->format = asked(PyBUF_FORMAT) ? format : nullptr;
+  view->internal = nullptr;
+  const std::int64_t* steps = d.strides;
+  if (d.ndim > 0 && (c || f) && asked(PyBUF_STRIDES)) {
+    steps = plain_strides(d, !c || (asked(PyBUF_F_CONTIGUOUS) && f), &view->internal);
+    if (steps == nullptr) return -1;
+  }
   static_assert(sizeof(Py_ssize_t) == sizeof(std::int64_t), "extents are handed out as they lie");
   auto* shape = reinterpret_cast<Py_ssize_t*>(const_cast<std::int64_t*>(d.shape));
-  auto* strides = reinterpret_cast<Py_ssize_t*>(const_cast<std::int64_t*>(d.strides));
+  auto* strides = reinterpret_cast<Py_ssize_t*>(const_cast<std::int64_t*>(steps));
   view->shape = shaped && d.ndim > 0 ? shape : nullptr;
   view->strides = asked(PyBUF_STRIDES) && d.ndim > 0 ? strides : nullptr;
   view->suboffsets = nullptr;
-  view->internal = nullptr;
   return 0;
 }
 
@@ -79,6 +101,16 @@ int array_getbuffer(PyObject* self, Py_buffer* view, int flags) {
   return 0;
 }
 
-void array_releasebuffer(PyObject* self, Py_buffer*) { --as_array(self)->exports; }
+void array_releasebuffer(PyObject* self, Py_buffer* view) {
+  std::free(view->internal);
+  --as_array(self)->exports;
+}
+
+/// Whether a type has the buffer slot; before CPython 3.12 nothing in Python shows it.
+PyObject* has_buffer_slot(PyObject*, PyObject* type) {
+  if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "a type is needed");
+  const PyBufferProcs* slots = reinterpret_cast<PyTypeObject*>(type)->tp_as_buffer;
+  return PyBool_FromLong(slots != nullptr && slots->bf_getbuffer != nullptr);
+}
 
 }  // namespace anyarray

@@ -1,135 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-// __dlpack__ and __dlpack_device__ of an Array. What is exported holds a share of the borrow, so that the array
-// may be released or die while consumers use the memory; their deleters may call from any thread.
-#include "anyarray/protocols/dlpack.h"
-
+// __dlpack__ and __dlpack_device__ of an Array, by the array API standard. What is exported holds a share of the array,
+// which may be released or die while consumers use the memory; their deleters may call from any thread.
 #include <cstdlib>
 #include <cstring>
 
+#include "anyarray/protocols/dlpack.h"
 #include "src/python/state.h"
+#include "src/support/owned.h"
 
 namespace anyarray {
 namespace {
 
 using dlpack::ManagedTensor;
 using dlpack::ManagedTensorVersioned;
+using dlpack::Tensor;
 
-/// What stands behind an exported struct: a share of the borrow, or memory of a copy.
-struct Export {
-  State* state;
-  Holder* holder;  ///< null for a copy
-  void* memory;    ///< of a copy
-};
+/// An exported struct with what stands behind it.
 template <class Managed>
 struct Block {
   Managed managed;
-  Export behind;
-  std::int64_t dims[1];  // 2 * ndim of them follow
+  ArrayObject* array;    ///< of which it is a share; null for a copy
+  void* memory;          ///< of a copy
+  std::int64_t dims[1];  // shape and strides: 2 * ndim of them follow
 };
-
-bool finalizing() noexcept {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing() != 0;
-#else
-  return _Py_IsFinalizing() != 0;
-#endif
-}
-
-/// The thread state under which this thread holds the GIL; null when it doesn't.
-PyThreadState* current_thread() noexcept {
-#if PY_VERSION_HEX >= 0x030D0000
-  return PyThreadState_GetUnchecked();
-#elif PY_VERSION_HEX >= 0x030C0000
-  return _PyThreadState_UncheckedGet();
-#else
-  // Before 3.12 that call gives whichever thread holds the one GIL. PyGILState_Check tells, unless there are
-  // subinterpreters: then it says yes always, and the state that runs says whose it is.
-  if (PyGILState_Check() == 0) return nullptr;
-  PyThreadState* now = _PyThreadState_UncheckedGet();
-  if (now == nullptr || now == PyGILState_GetThisThreadState()) return now;
-  return now->thread_id == PyThread_get_thread_ident() ? now : nullptr;
-#endif
-}
-
-void drop_share(Export& e) noexcept {
-  apart_from_errors([&e] { drop(e.holder); });
-  --e.state->exports;
-  if (e.state->closed) state_collect(e.state);
-}
-
-/// Gives a share back from wherever the deleter was called. Where Python can't be entered any more, the memory is
-/// left to the end of the process.
-void give_back(Export& e) noexcept {
-  if (e.holder == nullptr) {
-    std::free(e.memory);
-    return;
-  }
-  if (Py_IsInitialized() == 0) return;
-  PyThreadState* now = current_thread();
-  if (now != nullptr && PyThreadState_GetInterpreter(now) == e.state->interpreter) return drop_share(e);
-  if (finalizing() || (!e.state->main_interpreter && e.state->closed)) return;
-  if (e.state->main_interpreter && now == nullptr) {
-    const PyGILState_STATE gil = PyGILState_Ensure();
-    drop_share(e);
-    PyGILState_Release(gil);
-    return;
-  }
-  // Another interpreter's thread, or a thread without one: enter ours, and come back.
-  PyThreadState* mine = PyThreadState_New(e.state->interpreter);
-  if (mine == nullptr) return;
-  if (now != nullptr) PyEval_SaveThread();
-  PyEval_RestoreThread(mine);
-  drop_share(e);
-  PyThreadState_Clear(mine);
-  PyThreadState_DeleteCurrent();
-  if (now != nullptr) PyEval_RestoreThread(now);
-}
+template <class Managed>
+inline constexpr bool is_versioned = sizeof(Managed) == sizeof(ManagedTensorVersioned);
+template <class Managed>
+inline constexpr const char* name_of = is_versioned<Managed> ? dlpack::versioned_name : dlpack::legacy_name;
 
 template <class Managed>
 void deleter(Managed* m) {
   auto* block = static_cast<Block<Managed>*>(m->manager_ctx);
-  give_back(block->behind);
+  if (block->array != nullptr) unshare_from_anywhere(block->array);
+  std::free(block->memory);
   std::free(block);
 }
 
-/// A capsule that nobody consumed takes its tensor along.
+/// A capsule that nobody consumed takes its tensor along. Its interpreter runs here, so nothing has to be entered.
 template <class Managed>
 void capsule_gone(PyObject* capsule) {
-  constexpr bool versioned = sizeof(Managed) == sizeof(ManagedTensorVersioned);
-  const char* name = versioned ? dlpack::versioned_name : dlpack::legacy_name;
-  if (PyCapsule_IsValid(capsule, name) == 0) return;
+  const char* name = PyCapsule_GetName(capsule);
+  if (name != name_of<Managed> && (name == nullptr || std::strcmp(name, name_of<Managed>) != 0)) return;
   auto* m = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
-  m->deleter(m);
+  auto* block = static_cast<Block<Managed>*>(m->manager_ctx);
+  if (block->array != nullptr) unshare(block->array);
+  std::free(block->memory);
+  std::free(block);
 }
 
-void copy_elements(char*& to, const char* from, const Descriptor& d, int dim, std::int64_t itemsize) noexcept {
-  if (dim == d.ndim) {
-    std::memcpy(to, from, static_cast<std::size_t>(itemsize));
-    to += itemsize;
-    return;
+/// The struct of a tensor, whose extents are copied. Null: MemoryError.
+template <class Managed>
+Block<Managed>* make_block(const Tensor& tensor) noexcept {
+  const auto n = sizeof(std::int64_t) * static_cast<std::size_t>(tensor.ndim);
+  auto* block = static_cast<Block<Managed>*>(std::malloc(sizeof(Block<Managed>) + 2 * n));
+  if (block == nullptr) {
+    PyErr_NoMemory();
+    return nullptr;
   }
-  for (std::int64_t i = 0; i < d.shape[dim]; ++i) copy_elements(to, from + i * d.strides[dim], d, dim + 1, itemsize);
-}
-
-/// New memory with the elements in row-major order. Null: MemoryError.
-void* copy_memory(const Descriptor& d) noexcept {
-  const auto bytes = static_cast<std::size_t>(d.nbytes());
-  void* memory = std::malloc(bytes > 0 ? bytes : 1);
-  if (memory == nullptr) return PyErr_NoMemory();
-  if (bytes == 0) return memory;
-  if (d.c_contiguous()) {
-    std::memcpy(memory, d.data, bytes);
-  } else {
-    char* to = static_cast<char*>(memory);
-    copy_elements(to, static_cast<const char*>(d.data), d, 0, d.dtype.itemsize());
+  block->managed.tensor = tensor;
+  block->managed.tensor.shape = block->dims;
+  block->managed.tensor.strides = block->dims + tensor.ndim;
+  for (int i = 0; i < tensor.ndim; ++i) {
+    block->dims[i] = tensor.shape[i];
+    block->dims[tensor.ndim + i] = tensor.strides[i];
   }
-  return memory;
+  block->managed.manager_ctx = block;
+  block->managed.deleter = deleter<Managed>;
+  block->array = nullptr;
+  block->memory = nullptr;
+  return block;
 }
 
 struct Asked {
   bool versioned = false;
   dlpack::Version version = dlpack::our_version;
-  bool copy = false;
 };
 
 void set_header(ManagedTensor&, const Asked&, std::uint64_t) noexcept {}
@@ -138,61 +82,69 @@ void set_header(ManagedTensorVersioned& m, const Asked& asked, std::uint64_t fla
   m.flags = flags;
 }
 
+PyObject* refuse(const char* why) noexcept {
+  PyErr_SetString(PyExc_BufferError, why);
+  return nullptr;
+}
+
+/// What flags say has to be understood by a consumer of the version that was asked for.
+bool can_say(const Asked& asked, std::uint64_t flags) noexcept {
+  if ((flags & dlpack::is_subbyte_padded) != 0 && (!asked.versioned || asked.version.minor < 1)) {
+    refuse("elements padded to a byte can't be said before DLPack 1.1: ask with max_version=(1, 1)");
+    return false;
+  }
+  if (!asked.versioned && (flags & dlpack::read_only) != 0) {
+    refuse("the array is read-only, which a legacy DLPack capsule can't say: ask with max_version=(1, 0)");
+    return false;
+  }
+  return true;
+}
+
 template <class Managed>
-PyObject* export_as(ArrayObject* a, const Asked& asked) noexcept {
-  constexpr bool versioned = sizeof(Managed) == sizeof(ManagedTensorVersioned);
-  const Descriptor* d = array_descriptor(a);
-  const auto n = static_cast<std::size_t>(d->ndim);
-  auto* block = static_cast<Block<Managed>*>(std::calloc(1, sizeof(Block<Managed>) + 2 * n * sizeof(std::int64_t)));
-  if (block == nullptr) return PyErr_NoMemory();
-  Descriptor source = *d;
-  std::int64_t row_major[max_ndim];
-  if (asked.copy && source.strides != nullptr) {
-    c_strides(source.ndim, source.shape, source.dtype.itemsize(), row_major);
-    source.strides = row_major;
-  }
-  // A copy that our own producer made is shared with this array: only a fresh one has a single owner.
-  source.flags = asked.copy ? flag_copied : d->flags & ~std::uint32_t{flag_copied};
-  Reason why;
-  const auto refuse = [&](const char* text) -> PyObject* {
-    std::free(block);
-    PyErr_SetString(PyExc_BufferError, text);
-    return nullptr;
-  };
-  std::uint64_t flags = 0;
-  if (dlpack::encode(source, &block->managed.tensor, block->dims, &flags, &why) != Status::ok) return refuse(why.text);
-  if (!versioned && (flags & dlpack::is_subbyte_padded) != 0) {
-    return refuse("elements padded to a byte can't be said in a legacy DLPack capsule: ask with max_version=(1, 1)");
-  }
-  if (asked.copy) {
-    block->behind.memory = copy_memory(*d);
-    if (block->behind.memory == nullptr) {
-      std::free(block);
-      return nullptr;
-    }
-    if (d->size() > 0) block->managed.tensor.data = block->behind.memory;
-  } else {
-    block->behind.holder = array_share(a);
-    if (block->behind.holder == nullptr) {
-      std::free(block);
-      return nullptr;
-    }
-    retain(*block->behind.holder);
-    ++a->state->exports;
-  }
-  block->behind.state = a->state;
-  block->managed.manager_ctx = block;
-  block->managed.deleter = deleter<Managed>;
+PyObject* in_capsule(Block<Managed>* block, const Asked& asked, std::uint64_t flags) noexcept {
   set_header(block->managed, asked, flags);
-  PyObject* capsule =
-      PyCapsule_New(&block->managed, versioned ? dlpack::versioned_name : dlpack::legacy_name, capsule_gone<Managed>);
+  PyObject* capsule = PyCapsule_New(&block->managed, name_of<Managed>, capsule_gone<Managed>);
   if (capsule == nullptr) deleter(&block->managed);
   return capsule;
 }
 
-bool buffer_error(const char* format, PyObject* what) noexcept {
-  PyErr_Format(PyExc_BufferError, format, what);
-  return false;
+template <class Managed>
+PyObject* lend(ArrayObject* a, const Asked& asked) noexcept {
+  const Tensor* tensor = array_tensor(a);
+  if (tensor == nullptr || !can_say(asked, a->tensor_flags)) return nullptr;
+  Block<Managed>* block = make_block<Managed>(*tensor);
+  if (block == nullptr) return nullptr;
+  share(a);
+  block->array = a;
+  return in_capsule(block, asked, a->tensor_flags);
+}
+
+/// New memory on the host, row-major, whose only owner is the consumer.
+template <class Managed>
+PyObject* copy(const Descriptor& d, const Asked& asked) noexcept {
+  Descriptor wanted = d;
+  std::int64_t strides[max_ndim], dims[2 * max_ndim];
+  if (d.strides != nullptr) {
+    c_strides(d.ndim, d.shape, d.dtype.itemsize(), strides);
+    wanted.strides = strides;
+  }
+  wanted.device = cpu_device;
+  wanted.flags = flag_copied;
+  Tensor tensor;
+  std::uint64_t flags = 0;
+  Reason why;
+  if (dlpack::encode(wanted, &tensor, dims, &flags, &why) != Status::ok) return refuse(why.text);
+  if (!can_say(asked, flags)) return nullptr;
+  Block<Managed>* block = make_block<Managed>(tensor);
+  if (block == nullptr) return nullptr;
+  block->memory = owned_memory(d.nbytes());
+  if (block->memory == nullptr) {
+    std::free(block);
+    return PyErr_NoMemory();
+  }
+  copy_row_major(d, block->memory);
+  if (tensor.data != nullptr) block->managed.tensor.data = block->memory;
+  return in_capsule(block, asked, flags);
 }
 
 bool read_max_version(PyObject* o, Asked* out) noexcept {
@@ -217,71 +169,110 @@ bool read_max_version(PyObject* o, Asked* out) noexcept {
   return true;
 }
 
+bool buffer_error(const char* format, PyObject* what) noexcept {
+  PyErr_Format(PyExc_BufferError, format, what);
+  return false;
+}
+
 /// Only what needs no waiting can be served: nothing on the host, the default stream or none elsewhere.
 bool read_stream(PyObject* o, const Descriptor& d) noexcept {
   if (o == Py_None) return true;
+  const DeviceType device = d.device.type;
+  const bool cuda =
+      device == DeviceType::cuda || device == DeviceType::cuda_host || device == DeviceType::cuda_managed;
+  const bool rocm = device == DeviceType::rocm || device == DeviceType::rocm_host;
   if (!PyLong_Check(o) || PyBool_Check(o)) {
+    // Other devices have queue objects for streams; those of the host, of CUDA and of ROCm are numbers.
+    if (device != DeviceType::cpu && !cuda && !rocm && !PyBool_Check(o)) {
+      return buffer_error("%R can't be made to wait: ask with stream=None or -1 (no waiting)", o);
+    }
     PyErr_Format(PyExc_TypeError, "stream is None or an int, not %.200s", Py_TYPE(o)->tp_name);
     return false;
   }
   int overflow = 0;
   const long long stream = PyLong_AsLongLongAndOverflow(o, &overflow);
   if (stream == -1 && PyErr_Occurred() != nullptr) return false;
-  if (overflow == 0 && stream == -1) return true;
-  if (d.device.type == DeviceType::cuda && overflow == 0 && stream == 1) return true;
-  if (d.device.type == DeviceType::rocm && overflow == 0 && stream == 0) return true;
-  if (host_readable(d.device.type))
+  if (overflow == 0 && (stream == -1 || (cuda && stream == 1) || (rocm && stream == 0))) return true;
+  if (device == DeviceType::cpu) {
     return buffer_error("memory of the host has no streams: stream must be None, not %R", o);
+  }
   return buffer_error("stream %R can't be made to wait: ask with stream=None (the default stream) or -1 (no waiting)",
                       o);
 }
 
-bool read_device(PyObject* o, const Descriptor& d) noexcept {
+/// Whether the tuple names the array's own device, or, in `*to_cpu`, the host for memory that it can read elsewhere.
+bool read_device(PyObject* o, const Descriptor& d, bool* to_cpu) noexcept {
   if (o == Py_None) return true;
   Device asked;
-  if (!device_from_object(o, &asked)) return false;
+  if (!device_from_object(o, &asked)) {
+    if (PyErr_ExceptionMatches(PyExc_ValueError) == 0) return false;
+    PyErr_Clear();
+    return buffer_error("dl_device=%R is no device of DLPack", o);
+  }
   if (asked.type == d.device.type && (asked.id < 0 || asked.id == d.device.id)) return true;
-  return buffer_error("the array can't be exported to device %R: only to the one it is on", o);
+  *to_cpu = asked == cpu_device && host_readable(d.device.type);
+  if (*to_cpu) return true;
+  return buffer_error(
+      asked == cpu_device
+          ? "the host can't read this memory, so it can't be exported to dl_device=%R: copy it with the library that "
+            "made it"
+          : "the array can't be exported to dl_device=%R: only to the one it is on, or from pinned and managed memory "
+            "to (1, 0)",
+      o);
+}
+
+struct Keywords {
+  PyObject *stream = Py_None, *max_version = Py_None, *dl_device = Py_None, *copy = Py_None;
+};
+
+bool read_keywords(const Names& names, PyObject* const* values, PyObject* kwnames, Keywords* out) noexcept {
+  const auto is = [](PyObject* name, const char* text) { return PyUnicode_CompareWithASCIIString(name, text) == 0; };
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); ++i) {
+    PyObject* name = PyTuple_GET_ITEM(kwnames, i);
+    PyObject** place = nullptr;
+    if (name == names.max_version || is(name, "max_version")) {
+      place = &out->max_version;
+    } else if (name == names.copy || is(name, "copy")) {
+      place = &out->copy;
+    } else if (name == names.stream || is(name, "stream")) {
+      place = &out->stream;
+    } else if (is(name, "dl_device")) {
+      place = &out->dl_device;
+    } else {
+      PyErr_Format(PyExc_TypeError, "__dlpack__() has no keyword %R", name);
+      return false;
+    }
+    *place = values[i];
+  }
+  if (out->copy == Py_None || PyBool_Check(out->copy)) return true;
+  PyErr_Format(PyExc_TypeError, "copy is None, True or False, not %.200s", Py_TYPE(out->copy)->tp_name);
+  return false;
 }
 
 PyObject* dlpack_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   ArrayObject* a = as_array(self);
-  const Reading d(a);
-  if (!d) return nullptr;
   if (nargs != 0) return PyErr_Format(PyExc_TypeError, "__dlpack__() takes keyword arguments only");
+  Keywords given;
   Asked asked;
-  PyObject *stream = Py_None, *device = Py_None, *copy = Py_None;
-  const Py_ssize_t n = kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0;
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    PyObject* name = PyTuple_GET_ITEM(kwnames, i);
-    if (PyUnicode_CompareWithASCIIString(name, "max_version") == 0) {
-      if (!read_max_version(args[i], &asked)) return nullptr;
-    } else if (PyUnicode_CompareWithASCIIString(name, "stream") == 0) {
-      stream = args[i];
-    } else if (PyUnicode_CompareWithASCIIString(name, "dl_device") == 0) {
-      device = args[i];
-    } else if (PyUnicode_CompareWithASCIIString(name, "copy") == 0) {
-      copy = args[i];
-    } else {
-      return PyErr_Format(PyExc_TypeError, "__dlpack__() has no keyword %R", name);
+  if (kwnames != nullptr && !read_keywords(a->state->cx.names, args, kwnames, &given)) return nullptr;
+  if (!read_max_version(given.max_version, &asked)) return nullptr;
+  if (a->released) return refuse("the array was released: take a new view of the object it came from");
+  const Reading d(a);
+  bool to_cpu = false;
+  if (!read_stream(given.stream, *d) || !read_device(given.dl_device, *d, &to_cpu)) return nullptr;
+  // Memory that a device can write isn't passed off as the host's own: whoever is told "cpu" waits for no stream.
+  if (to_cpu && given.copy == Py_False) {
+    return refuse("from this device to (1, 0) only a copy can be given, and copy=False was asked for");
+  }
+  if (given.copy == Py_True || to_cpu) {
+    if (d->device != cpu_device && !to_cpu) {
+      return refuse(host_readable(d->device.type)
+                        ? "new memory of this device can't be made: ask with dl_device=(1, 0) for a copy on the host"
+                        : "memory that the host can't read isn't copied: ask with copy=None");
     }
+    return asked.versioned ? copy<ManagedTensorVersioned>(*d, asked) : copy<ManagedTensor>(*d, asked);
   }
-  if (copy != Py_None && !PyBool_Check(copy)) {
-    return PyErr_Format(PyExc_TypeError, "copy is None, True or False, not %.200s", Py_TYPE(copy)->tp_name);
-  }
-  if (!read_stream(stream, *d) || !read_device(device, *d)) return nullptr;
-  asked.copy = copy == Py_True;
-  if (asked.copy && !host_readable(d->device.type)) {
-    PyErr_SetString(PyExc_BufferError, "memory that the host can't read isn't copied: ask with copy=None");
-    return nullptr;
-  }
-  if (asked.versioned) return export_as<ManagedTensorVersioned>(a, asked);
-  if (d->readonly() && !asked.copy) {
-    PyErr_SetString(PyExc_BufferError,
-                    "the array is read-only, which a legacy DLPack capsule can't say: ask with max_version=(1, 0)");
-    return nullptr;
-  }
-  return export_as<ManagedTensor>(a, asked);
+  return asked.versioned ? lend<ManagedTensorVersioned>(a, asked) : lend<ManagedTensor>(a, asked);
 }
 
 PyObject* dlpack_device_method(PyObject* self, PyObject*) {
@@ -291,6 +282,45 @@ PyObject* dlpack_device_method(PyObject* self, PyObject*) {
 }
 
 }  // namespace
+
+const Tensor* array_tensor(ArrayObject* a) noexcept {
+  if (__builtin_expect(a->tensor_known, 1)) return &a->tensor;
+  const Descriptor& d = a->borrow.desc;
+  std::int64_t dims[2 * max_ndim];
+  Reason why;
+  // A copy that a producer made is shared by all who take this array: the mark is for a single owner.
+  Descriptor source = d;
+  source.flags &= ~std::uint32_t{flag_copied};
+  if (dlpack::encode(source, &a->tensor, dims, &a->tensor_flags, &why) != Status::ok) {
+    refuse(why.text);
+    return nullptr;
+  }
+  const auto n = static_cast<std::size_t>(d.ndim);
+  std::int64_t* strides = a->element_strides;
+  if (d.ndim > inline_ndim) {
+    strides = static_cast<std::int64_t*>(std::malloc(sizeof(std::int64_t) * n));
+    if (strides == nullptr) {
+      PyErr_NoMemory();
+      return nullptr;
+    }
+  }
+  std::memcpy(strides, a->tensor.strides, sizeof(std::int64_t) * n);
+  a->tensor.shape = const_cast<std::int64_t*>(d.shape);
+  a->tensor.strides = strides;
+  a->tensor_known = true;
+  return &a->tensor;
+}
+
+ManagedTensorVersioned* array_export(ArrayObject* a) noexcept {
+  const Tensor* tensor = array_tensor(a);
+  if (tensor == nullptr) return nullptr;
+  auto* block = make_block<ManagedTensorVersioned>(*tensor);
+  if (block == nullptr) return nullptr;
+  share(a);
+  block->array = a;
+  set_header(block->managed, Asked{}, a->tensor_flags);
+  return &block->managed;
+}
 
 PyMethodDef array_dlpack_methods[] = {
     {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(dlpack_method)),

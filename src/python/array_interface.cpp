@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// __array_interface__ (version 3) of an Array, and __array__, which hands over to python/anyarray/_numpy.py.
+// __array_interface__ and __cuda_array_interface__ (both version 3) of an Array, and __array__, which hands over to
+// python/anyarray/_numpy.py. Both dicts have the same items, but for the CUDA one's stream.
 #include <cstring>
 
 #include "anyarray/protocols/typestr.h"
@@ -17,8 +18,6 @@ bool in_order(const InternedType& t) noexcept {
   }
   return end <= t.itemsize;
 }
-
-PyObject* descr_list(DType d) noexcept;
 
 /// ('name', typestr or nested descr[, shape]) of one field.
 PyObject* descr_row(const Field& f) noexcept {
@@ -57,6 +56,41 @@ bool append_gap(PyObject* list, std::int64_t bytes) noexcept {
          append(list, Py_BuildValue("(sN)", "", PyUnicode_FromFormat("|V%lld", static_cast<long long>(bytes))));
 }
 
+bool set_item(PyObject* dict, const char* key, PyObject* owned) noexcept {
+  Ref value(owned);
+  return value && PyDict_SetItemString(dict, key, value.get()) == 0;
+}
+
+PyObject* get_interface(PyObject* self, void*) { return interface_dict(as_array(self), false); }
+
+/// What a consumer has to wait for: a new reference to an int or None.
+///
+/// A dict that the array was taken from said it, and its word is passed on (None, or no such key: nothing). All other
+/// protocols say no stream. None would promise that nothing is pending, which nobody here knows: what was taken over
+/// DLPack is ordered after the legacy default stream at best, as DLPack's own None means. So that stream is named, 1,
+/// which in turn waits for all streams that block.
+PyObject* stream_of(ArrayObject* a) noexcept {
+  const Borrow& root = root_borrow(a);
+  if (root.protocol != static_cast<std::uint8_t>(Protocol::cuda_array_interface)) return PyLong_FromLong(1);
+  PyObject* said = PyDict_GetItemWithError(static_cast<PyObject*>(root.token[0]), a->state->cx.names.stream);
+  if (said == nullptr && PyErr_Occurred() != nullptr) return nullptr;
+  return Py_NewRef(said != nullptr ? said : Py_None);
+}
+
+PyObject* get_cuda_interface(PyObject* self, void*) {
+  ArrayObject* a = as_array(self);
+  const Reading d(a);
+  if (!d) return nullptr;
+  Ref dict(interface_dict(a, false));
+  if (!dict || !set_item(dict.get(), "stream", stream_of(a))) return nullptr;
+  if (d->size() == 0 && !set_item(dict.get(), "data", Py_BuildValue("(iN)", 0, PyBool_FromLong(d->readonly())))) {
+    return nullptr;
+  }
+  return dict.release();
+}
+
+}  // namespace
+
 PyObject* descr_list(DType d) noexcept {
   const InternedType& t = *interned_type(d);
   Ref list(PyList_New(0));
@@ -68,15 +102,6 @@ PyObject* descr_list(DType d) noexcept {
   }
   return list && append_gap(list.get(), t.itemsize - end) ? list.release() : nullptr;
 }
-
-bool set_item(PyObject* dict, const char* key, PyObject* owned) noexcept {
-  Ref value(owned);
-  return value && PyDict_SetItemString(dict, key, value.get()) == 0;
-}
-
-PyObject* get_interface(PyObject* self, void*) { return interface_dict(as_array(self), false); }
-
-}  // namespace
 
 bool has_descr_form(DType d) noexcept {
   char text[64];
@@ -119,15 +144,7 @@ PyObject* interface_dict(ArrayObject* a, bool raw) noexcept {
 PyObject* array_to_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   const Reading d(as_array(self));
   if (!d) return nullptr;
-  if (!host_readable(d->device.type)) {
-    char device[32];
-    format_device(d->device, device, sizeof device);
-    return PyErr_Format(
-        PyExc_TypeError,
-        "this array lies on %s, where the host can't read it: copy it to the host with the library that "
-        "made it (%.100s), then convert the result to NumPy",
-        device, Py_TYPE(static_cast<PyObject*>(borrow_of(as_array(self)).owner))->tp_name);
-  }
+  if (!host_can(as_array(self), *d, "convert the result to NumPy")) return nullptr;
   Ref convert(package_function("anyarray._numpy", "to_ndarray"));
   if (!convert) return nullptr;
   // The array goes in front of the caller's own arguments.
@@ -137,9 +154,23 @@ PyObject* array_to_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   return PyObject_Vectorcall(convert.get(), stack, static_cast<std::size_t>(nargs + 1), kwnames);
 }
 
-PyGetSetDef array_interface_getset[] = {
-    {"__array_interface__", get_interface, nullptr,
-     "NumPy's array interface, version 3. Strides are None when C-contiguous.", nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+bool host_can(ArrayObject* a, const Descriptor& d, const char* what) noexcept {
+  if (host_readable(d.device.type)) return true;
+  char device[32];
+  format_device(d.device, device, sizeof device);
+  const PyObject* owner = static_cast<PyObject*>(a->borrow.owner);
+  PyErr_Format(PyExc_TypeError,
+               "this array lies on %s, where the host can't read it: copy it to the host with the library that made "
+               "it (%.100s), then %s",
+               device, Py_TYPE(owner)->tp_name, what);
+  return false;
+}
+
+PyGetSetDef array_interface_getset = {"__array_interface__", get_interface, nullptr,
+                                      "NumPy's array interface, version 3. Strides are None when C-contiguous.",
+                                      nullptr};
+PyGetSetDef array_cuda_interface_getset = {
+    "__cuda_array_interface__", get_cuda_interface, nullptr,
+    "The CUDA array interface, version 3. Strides are None when C-contiguous; stream is what to wait for.", nullptr};
 
 }  // namespace anyarray

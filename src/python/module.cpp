@@ -212,6 +212,8 @@ PyMethodDef functions[] = {
     {"_device_text", device_text, METH_O, nullptr},
     {"_raw_interface", raw_interface, METH_O, nullptr},
     {"_types_of_device", types_of_device, METH_O, nullptr},
+    {"_from_bytes", as_cfunction(array_from_bytes), METH_FASTCALL, nullptr},
+    {"_has_buffer_slot", has_buffer_slot, METH_O, nullptr},
     {"_struct_dtype", dtype_struct, METH_VARARGS, nullptr},
     {"_subarray_dtype", dtype_subarray, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
@@ -253,6 +255,7 @@ void each_reference(State& s, F&& f) noexcept {
   for (auto& row : s.array_types) {
     for (PyTypeObject*& t : row) f(t);
   }
+  f(s.bytes_type);
   f(s.dtype_type);
   f(s.policy_type);
   f(s.served_type);
@@ -323,7 +326,8 @@ int module_exec(PyObject* module) {
   s->interpreter = PyInterpreterState_Get();
   s->main_interpreter = s->interpreter == PyInterpreterState_Main();
   if (!names_init(s->cx.names) || !dtype_type_init(*s, module) || !policy_type_init(*s, module) ||
-      !array_types_init(*s, module) || !served_type_init(*s, module) || !engine_init(s->cx)) {
+      !array_types_init(*s, module) || !bytes_type_init(*s, module) || !served_type_init(*s, module) ||
+      !engine_init(s->cx)) {
     return -1;
   }
   // Added here, not by the definition: a module that was made but not executed has none that could be called.
@@ -348,8 +352,18 @@ State& state_of_module(PyObject* module) noexcept {
   return *static_cast<ModuleState*>(PyModule_GetState(module))->state;
 }
 
+State* state_here() noexcept {
+  const Ref module(PyImport_ImportModule("anyarray._core"));
+  if (!module) return nullptr;
+  if (PyModule_Check(module.get()) && PyModule_GetDef(module.get()) == &definition) {
+    if (State* s = state_or_null(module.get()); s != nullptr) return s;
+  }
+  PyErr_SetString(PyExc_ImportError, "anyarray._core in sys.modules isn't the module that it was");
+  return nullptr;
+}
+
 void state_collect(State* s) noexcept {
-  if (s->cx.live != 0 || s->arrays != 0 || s->exports != 0) return;
+  if (s->cx.live != 0 || s->arrays != 0) return;
   each_reference(*s, [](auto*& p) { Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(p, nullptr))); });
   engine_clear(s->cx);
   quirks::clear(s->cx);

@@ -11,12 +11,14 @@ namespace anyarray {
 enum Capability : std::uint8_t {
   can_buffer = 1,     ///< the buffer slot
   can_interface = 2,  ///< __array_interface__
-  can_dlpack = 4,     ///< __dlpack__ and __dlpack_device__
+  can_struct = 4,     ///< __array_struct__
+  can_dlpack = 8,     ///< __dlpack__, __dlpack_device__, and the exchange table on the type
+  can_cuda = 16,      ///< __cuda_array_interface__
 };
-inline constexpr int capability_sets = 8;
+inline constexpr int capability_sets = 32;
 
 /// Families of devices; each has its own types.
-enum class DeviceFamily : std::uint8_t { host, pinned, cuda, rocm, oneapi, other, count };
+enum class DeviceFamily : std::uint8_t { host, pinned, managed, cuda, rocm, oneapi, other, count };
 inline constexpr int device_families = static_cast<int>(DeviceFamily::count);
 
 /// Arrays whose memory is kept for the next view.
@@ -43,9 +45,9 @@ struct State {
   bool main_interpreter = true;
   bool closed = false;       ///< the module is gone; only arrays and exports that outlived it remain
   std::int64_t arrays = 0;   ///< Array objects that live
-  std::int64_t exports = 0;  ///< DLPack structs that consumers hold
   PyTypeObject* array_base = nullptr;
   PyTypeObject* array_types[device_families][capability_sets] = {};
+  PyTypeObject* bytes_type = nullptr;  ///< exporter of an array's bytes, for pickles
   PyTypeObject* dtype_type = nullptr;
   PyTypeObject* policy_type = nullptr;
   PyTypeObject* served_type = nullptr;                       ///< what aa.exchange puts on classes
@@ -68,14 +70,19 @@ struct ArrayObject {
   PyObject ob_base;
   PyObject* weakrefs;
   State* state;
-  Holder* holder;        ///< after the first DLPack export: where the borrow went
   PyObject* dtype;       ///< DType, when first asked for
+  std::int64_t shares;   ///< holders of the memory that outlive release(): DLPack structs, copies
   std::int32_t exports;  ///< buffers given out
   std::int32_t readers;  ///< calls that are reading the descriptor now
   bool released;
-  bool exposed;       ///< its address was given to someone who holds only this object
-  ArrayObject* next;  ///< in the list of free or waiting ones
+  bool exposed;        ///< its address was given to someone who holds only this object
+  bool tensor_known;   ///< `tensor` is filled
+  bool lendable;       ///< and the exchange table may lend it
+  ArrayObject* next;   ///< in the list of free or waiting ones
   Borrow borrow;
+  dlpack::Tensor tensor;  ///< for DLPack, which counts strides in elements; see array_tensor()
+  std::uint64_t tensor_flags;
+  std::int64_t element_strides[inline_ndim];  ///< of `tensor`; more of them are in a block of their own
 };
 
 struct DTypeObject {
@@ -95,9 +102,13 @@ State& state_of_module(PyObject* module) noexcept;
 /// Frees a state whose module is gone once nothing of it is left.
 void state_collect(State* s) noexcept;
 
+/// Of this interpreter's anyarray._core. Null with an exception set.
+State* state_here() noexcept;
+
 // array_object.cpp
-bool array_types_init(State& s, PyObject* module) noexcept;
-DeviceFamily device_family(DeviceType t) noexcept;
+/// The slots that all Array types have.
+int array_traverse(PyObject* self, visitproc visit, void* arg);
+int array_clear(PyObject* self);
 /// Memory for an Array, its type still unknown. Give it to array_adopt or array_discard. Null: MemoryError.
 ArrayObject* array_reserve(State& s) noexcept;
 PyObject* array_adopt(State& s, ArrayObject* a) noexcept;  ///< a->borrow is filled; gives the finished object
@@ -106,8 +117,9 @@ void array_free_all(State& s) noexcept;  ///< empties the list of free ones
 inline bool is_array(State& s, PyObject* o) noexcept { return Py_TYPE(o)->tp_base == s.array_base; }
 
 inline ArrayObject* as_array(PyObject* o) noexcept { return reinterpret_cast<ArrayObject*>(o); }
-/// The borrow wherever it lies now.
-inline Borrow& borrow_of(ArrayObject* a) noexcept { return a->holder != nullptr ? a->holder->borrow : a->borrow; }
+void array_dealloc(PyObject* self);
+/// Whether an object of any interpreter is an Array: all of its types, and no others, are freed by one function.
+inline bool is_any_array(PyObject* o) noexcept { return Py_TYPE(o)->tp_dealloc == array_dealloc; }
 /// The descriptor, or null with ValueError when the array was released.
 const Descriptor* array_descriptor(ArrayObject* a) noexcept;
 /// The descriptor of a live array for the length of a call. Whatever allocates can run a collection, and so anybody's
@@ -128,20 +140,58 @@ class Reading {
 };
 /// The DType object of a live array: borrowed; null with an error.
 DTypeObject* array_dtype(ArrayObject* a) noexcept;
-/// Moves the borrow to the heap (once), so that exports may outlive the array. Null: MemoryError.
-Holder* array_share(ArrayObject* a) noexcept;
+/// For someone who holds the memory where Python doesn't see it: the object stays, and its memory, released or not.
+inline void share(ArrayObject* a) noexcept {
+  Py_INCREF(reinterpret_cast<PyObject*>(a));
+  ++a->shares;
+}
+/// Gives a share back. Keeps an exception that is set.
+void unshare(ArrayObject* a) noexcept;
+/// The same from any thread, with or without the GIL; where Python can't be entered any more, the memory is left to the
+/// end of the process.
+void unshare_from_anywhere(ArrayObject* a) noexcept;
+
+// array_types.cpp
+DeviceFamily device_family(DeviceType t) noexcept;
+bool array_types_init(State& s, PyObject* module) noexcept;
+/// The type that serves what the array's device and dtype can serve, and nothing else.
+PyTypeObject* array_type_for(State& s, const Descriptor& d) noexcept;
 
 // Method tables and slots of the Array types, one file each.
 extern PyGetSetDef array_getset[];
-extern PyGetSetDef array_interface_getset[];  ///< with __array_interface__
+extern PyGetSetDef array_interface_getset;       ///< __array_interface__
+extern PyGetSetDef array_cuda_interface_getset;  ///< __cuda_array_interface__
+extern PyGetSetDef array_struct_getset;          ///< __array_struct__
 extern PyMethodDef array_methods[];
 extern PyMethodDef array_dlpack_methods[];
 PyObject* array_repr(PyObject* self);
 Py_ssize_t array_length(PyObject* self);
 int array_getbuffer(PyObject* self, Py_buffer* view, int flags);
 void array_releasebuffer(PyObject* self, Py_buffer* view);
+PyObject* array_copy(PyObject* self, PyObject*);
+PyObject* array_deepcopy(PyObject* self, PyObject* memo);
+PyObject* array_reduce(PyObject* self, PyObject*);
+PyObject* array_reduce_ex(PyObject* self, PyObject* protocol);
+/// Release function of a copy.copy(): token[0] is the Array whose memory it shares, a strong reference.
+void release_copy(Borrow* b) noexcept;
+/// The borrow that a copy.copy() shares; an array's own otherwise.
+const Borrow& root_borrow(ArrayObject* a) noexcept;
+/// Whether the host can read the memory; false with TypeError set, which says what can't be done.
+bool host_can(ArrayObject* a, const Descriptor& d, const char* what) noexcept;
+/// The array as DLPack says it, with strides in elements: kept in the array, valid as long as it isn't released. Null
+/// with BufferError set.
+const dlpack::Tensor* array_tensor(ArrayObject* a) noexcept;
+/// A struct for a consumer, which owns it: a share of the array, in its deleter. Null with an exception set.
+dlpack::ManagedTensorVersioned* array_export(ArrayObject* a) noexcept;
+/// The capsule of the DLPack C exchange table.
+PyObject* exchange_capsule() noexcept;
+bool bytes_type_init(State& s, PyObject* module) noexcept;
+PyObject* array_from_bytes(PyObject* module, PyObject* const* args, Py_ssize_t nargs);
+PyObject* has_buffer_slot(PyObject* module, PyObject* type);
 /// Whether a `descr` can say the struct (fields in order, without overlap, each with a typestr).
 bool has_descr_form(DType d) noexcept;
+/// The `descr` of a struct that has one: a new list.
+PyObject* descr_list(DType d) noexcept;
 /// An __array_interface__ dict; with `raw` as void of the item's size, for dtypes that a typestr can't say.
 PyObject* interface_dict(ArrayObject* a, bool raw) noexcept;
 

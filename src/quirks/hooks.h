@@ -89,6 +89,7 @@ Status mark_scalar(Context& cx, const Match& match, Route& route) noexcept;
 Status mark_dict_writable(Context& cx, const Match& match, Route& route) noexcept;
 Status mark_may_copy(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_dlpack(Context& cx, const Match& match, Route& route) noexcept;
+Status drop_exchange(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_array_method(Context& cx, const Match& match, Route& route) noexcept;
 Status find_paddle_flags(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_arrow_stream(Context& cx, const Match& match, Route& route) noexcept;

@@ -168,6 +168,11 @@ Status drop_own(Context& cx, const Match& match, Protocol row, Route& route) noe
 
 }  // namespace
 
+Status drop_exchange(Context&, const Match&, Route& route) noexcept {
+  route.on_type &= ~mask_of(Protocol::dlpack_exchange);
+  return Status::ok;
+}
+
 Status drop_array_method(Context& cx, const Match& match, Route& route) noexcept {
   return drop_own(cx, match, Protocol::array_method, route);
 }

@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import copy
 import gc
-import inspect
-import pickle
 import subprocess
 import sys
 import threading
@@ -282,70 +279,6 @@ def test_hash_and_equality_by_identity() -> None:
     assert v != w and v == v and len({v, w}) == 2
 
 
-def test_copy_and_pickle_are_refused() -> None:
-    v = aa.view(np.arange(3))
-    for how in (copy.copy, copy.deepcopy, pickle.dumps, lambda x: pickle.dumps(x, 5), lambda x: pickle.dumps(x, 0)):
-        with pytest.raises(TypeError, match="owner"):
-            how(v)
-
-
-# dtype -> what is on the type
-SERVED = {
-    "float32": ("buffer", "interface", "dlpack"),
-    "bool": ("buffer", "interface", "dlpack"),
-    "complex128": ("buffer", "interface", "dlpack"),
-    ">f8": ("buffer", "interface"),
-    "S5": ("buffer", "interface"),
-    "U3": ("buffer", "interface"),
-    "V7": ("interface",),
-    "longdouble": ("buffer", "interface"),
-    "M8[us]": ("interface",),
-    "m8[s]": ("interface",),
-}
-
-
-def _check_served(v: Any, served: tuple[str, ...]) -> None:
-    for name, attribute in (
-        ("interface", "__array_interface__"),
-        ("dlpack", "__dlpack__"),
-        ("dlpack", "__dlpack_device__"),
-    ):
-        there = name in served
-        assert hasattr(v, attribute) is there
-        assert (attribute in dir(v)) is there
-        assert (inspect.getattr_static(v, attribute, None) is not None) is there
-        assert hasattr(type(v), attribute) is there
-    if "buffer" in served:
-        memoryview(v).release()
-    else:
-        with pytest.raises(TypeError, match="bytes-like"):
-            memoryview(v)
-    assert hasattr(v, "__array__")
-    assert not hasattr(v, "__cuda_array_interface__")
-
-
-@pytest.mark.parametrize("dtype", list(SERVED))
-def test_what_is_not_served_is_not_there(dtype: str) -> None:
-    _check_served(aa.view(np.zeros(3, dtype)), SERVED[dtype])
-
-
-@pytest.mark.parametrize(
-    "dtype", ["bfloat16", "float8_e4m3fn", "float8_e8m0fnu", "int4", "float4_e2m1fn", "float6_e2m3fn"]
-)
-def test_types_without_a_format_have_no_buffer(dtype: str) -> None:
-    ml = needs("ml_dtypes")
-    v = aa.view(np.zeros(3, getattr(ml, dtype)))
-    _check_served(v, ("dlpack",))
-    assert type(v).__name__ == "HostArrayNoBuffer"
-
-
-def test_structs() -> None:
-    _check_served(aa.view(np.zeros(2, [("a", "i4"), ("b", "f8", (2, 3))])), ("buffer", "interface"))
-    backwards = np.zeros(2, {"names": ["a", "b"], "formats": ["i4", "i4"], "offsets": [4, 0]})
-    assert not hasattr(aa.view(backwards), "__array_interface__")
-    _check_served(aa.view(np.zeros(2, [("t", "M8[s]"), ("n", "i4")])), ("interface",))
-
-
 class DeviceArray:
     """A producer of CUDA memory by its dict alone; nobody reads it."""
 
@@ -382,7 +315,7 @@ class Capsule:
 @pytest.mark.parametrize("device", [(3, 0), (11, 0), (13, 0)])
 def test_pinned_memory_is_host_memory(liar: Any, device: tuple[int, int]) -> None:
     v = aa.view(Capsule(liar.dlpack(device=device, shape=(3,))))
-    assert type(v).__name__ == "PinnedArray" and v.device == device and v.__dlpack_device__() == device
+    assert type(v).__name__ == ("ManagedArray" if device[0] == 13 else "PinnedArray") and v.device == device and v.__dlpack_device__() == device
     assert v.tolist() == memoryview(v).tolist() == np.asarray(v).tolist()
 
 

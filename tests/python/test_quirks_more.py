@@ -516,3 +516,23 @@ def test_xarray_arrays_show_their_memory() -> None:
     data = np.arange(6.0).reshape(2, 3)
     view = aa.view(xr.DataArray(data, dims=("x", "y")))
     assert (view.protocol, view.ptr, view.shape) == ("array_method", data.ctypes.data, (2, 3))
+
+
+# ------------------------------------------------------------------ anyarray itself
+
+
+@quirk("anyarray_lent")
+def test_arrays_are_not_taken_by_a_tensor_that_release_would_free() -> None:
+    b = bytearray(4)
+    v = aa.view(b)
+    w = aa.view(v)
+    assert w.protocol == "buffer" and hasattr(v, "__dlpack_c_exchange_api__")
+    with pytest.raises(BufferError, match="in use"):
+        v.release()
+    w.release()
+    w = aa.view(v, policy=["dlpack_exchange", "dlpack"])
+    assert w.protocol == "dlpack"
+    v.release()
+    assert w.tolist() == [0] * 4
+    w.release()
+    b.append(1)

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of our own behind a borrow, for results that no producer lends: copies, and what pickles carry. Freed with the
+// borrow. May include the core's public headers and the context of an interpreter.
+#pragma once
+#include "anyarray/descriptor.h"
+#include "src/support/context.h"
+
+namespace anyarray {
+
+/// Own memory starts at a cache line, where every vector instruction may read it.
+inline constexpr std::size_t owned_alignment = 64;
+
+/// Room for so many bytes (for 0 as well), aligned, not initialised; freed by std::free. Null when there is none.
+void* owned_memory(std::int64_t bytes) noexcept;
+
+/// Fills `out` with new memory on the host for elements of this type, column-major where `fortran` is set, else
+/// row-major; its owner is None. False with MemoryError set. Preconditions: validate() passes for such an array; packed
+/// elements are row-major.
+bool owned_borrow(Context& cx, DType dtype, int ndim, const std::int64_t* shape, bool fortran, Borrow& out) noexcept;
+
+/// Copies the elements row by row, without gaps, to where nbytes() are free. The host must be able to read them.
+void copy_row_major(const Descriptor& from, void* to) noexcept;
+
+/// A copy in memory of our own, which is writable: column-major if the array is so and not row-major, else row-major.
+/// False with MemoryError set.
+bool owned_copy(Context& cx, const Descriptor& from, Borrow& out) noexcept;
+
+}  // namespace anyarray
