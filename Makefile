@@ -26,7 +26,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-cpp test-python downstream lint format asan bench bench-build bench-smoke pythons clean distclean
+.PHONY: help demo docs test test-all test-cpp test-python downstream lint format asan bench bench-build bench-smoke pythons clean distclean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -122,7 +122,7 @@ bench-smoke: bench-build  ## the benchmarks once, fast: that they run, not what 
 # --- style ------------------------------------------------------------------------------------------------------
 
 CXX_FILES = $(shell find $(wildcard include src tests benchmarks examples) -name '*.h' -o -name '*.cpp')
-PY_DIRS = $(wildcard python tests benchmarks examples)
+PY_DIRS = $(wildcard python tests benchmarks examples docs)
 TIDY_FILES = $(shell find src tests/cpp -name '*.cpp')
 
 lint: $(VENV)/.with-lint  ## clang-format, clang-tidy, ruff, mypy --strict
@@ -137,6 +137,9 @@ format: $(VENV)/.with-lint  ## rewrite all files in the project's format
 	$(BIN)/clang-format -i $(CXX_FILES)
 	$(BIN)/ruff check --fix-only $(PY_DIRS)
 	$(BIN)/ruff format $(PY_DIRS)
+
+docs: $(VENV)/.with-test  ## write the generated tables of docs/; CHECK=FILE: what anyarray order --check --json gave
+	$(BIN)/python docs/generate.py $(if $(CHECK),--check $(CHECK))
 
 clean:  ## remove what was built
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

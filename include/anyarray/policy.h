@@ -213,7 +213,9 @@ struct Preset {
   const char* text;       ///< in one sentence
   const char* consumer;   ///< "numpy.asarray"
   const char* steps;      ///< all that it looks for, in order: rows of the registry, and "=words" for the rest
-  const char* handshake;  ///< keywords of each call of __dlpack__; "/" before what follows a TypeError
+  /// Keywords of each call of __dlpack__; "/" before what follows a TypeError. "?stream": for memory of a device alone;
+  /// "max_version!": a legacy capsule in answer is refused.
+  const char* handshake;
   const char* nothing;    ///< what it does with an object that offers nothing
   const char* versions;   ///< the versions in which this was seen
   const char* source;     ///< file, function, commit

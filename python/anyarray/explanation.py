@@ -7,6 +7,7 @@ import dataclasses
 import io
 from typing import TYPE_CHECKING, Any
 
+from ._consumers import describe
 from .errors import Attempt, ExchangeError, type_name
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ class Explanation:
         Full name of the object's type.
     policy : str
         The policy, as its repr.
+    consumer : str
+        The consumer that the policy imitates, where it was given as a preset's name: what it does, in which versions,
+        where that was seen, and whether it is "checked" against the library or "from source"; "" for none.
     request : str
         The conditions in words; "" for none.
     status : str
@@ -42,6 +46,7 @@ class Explanation:
 
     object_type: str
     policy: str
+    consumer: str
     request: str
     status: str
     protocol: str | None
@@ -83,7 +88,7 @@ class Explanation:
             ns = str(a.ns) if a.ns else ""
             table.add_row(*(Text(t) for t in (a.protocol, a.attribute, a.status, ns, a.reason)))
         asked = f", asked for {self.request}" if self.request else ""
-        head = Text(f"view of {self.object_type}{asked}")
+        head = Text(f"view of {self.object_type}{asked}" + (f"\n{self.consumer}" if self.consumer else ""))
         tail = Text(f"served by {self.protocol}: {self.facts}" if self.ok else self.error)
         return Group(head, table, tail)
 
@@ -91,6 +96,7 @@ class Explanation:
 def make_explanation(
     obj: object,
     policy: str,
+    preset: str,
     request: str,
     status: str,
     facts: tuple[Any, ...] | None,
@@ -105,6 +111,7 @@ def make_explanation(
     return Explanation(
         object_type=type_name(obj),
         policy=policy,
+        consumer=describe(preset),
         request=request,
         status=status,
         protocol=protocol,

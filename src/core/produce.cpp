@@ -22,7 +22,7 @@ bool is_possible(DType d) noexcept {
 
 Status check_aligned(const Descriptor& d, Reason* why) noexcept {
   const std::int64_t alignment = alignment_of(d.dtype);
-  if (alignment == 1 || d.size() == 0) return Status::ok;
+  if (alignment == 1 || d.shape == nullptr || d.strides == nullptr || d.size() == 0) return Status::ok;
   char name[64];
   format_dtype(d.dtype, name, sizeof name);
   if (reinterpret_cast<std::uintptr_t>(d.data) % static_cast<std::uintptr_t>(alignment) != 0) {
@@ -74,8 +74,9 @@ Status produce(const Descriptor& parts, void (*release)(void*), void* what, Borr
   }
   Descriptor d = parts;
   std::int64_t row_major[max_ndim];
+  if (d.ndim == 0) d.shape = d.strides = row_major;
   const bool packed = d.dtype.packed();
-  if (d.strides == nullptr && !packed && d.ndim >= 0 && d.ndim <= max_ndim && (d.ndim == 0 || d.shape != nullptr)) {
+  if (d.strides == nullptr && !packed && d.ndim > 0 && d.ndim <= max_ndim && d.shape != nullptr) {
     c_strides(d.ndim, d.shape, d.dtype.itemsize(), row_major);  // where they overflow, so do the bytes: refused below
     d.strides = row_major;
   }
@@ -84,10 +85,8 @@ Status produce(const Descriptor& parts, void (*release)(void*), void* what, Borr
   std::int64_t* shape = reserve_dims(*out, d.ndim);
   if (shape == nullptr) return because(Status::no_memory, why, "out of memory");
   const std::size_t bytes = sizeof(std::int64_t) * static_cast<std::size_t>(d.ndim);
-  if (d.ndim > 0) {
-    std::memcpy(shape, d.shape, bytes);
-    if (!packed) std::memcpy(shape + d.ndim, d.strides, bytes);
-  }
+  if (d.shape != nullptr) std::memcpy(shape, d.shape, bytes);
+  if (d.strides != nullptr) std::memcpy(shape + d.ndim, d.strides, bytes);
   out->desc.data = d.data;
   out->desc.dtype = d.dtype;
   out->desc.device = d.device;

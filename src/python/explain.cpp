@@ -3,6 +3,17 @@
 #include "src/python/state.h"
 
 namespace anyarray {
+namespace {
+
+/// The preset that this policy is: not one that says the same, but the one that was named. "" for any other.
+const char* preset_named(const Policy& p) noexcept {
+  for (int i = 0; i < preset_count; ++i) {
+    if (&presets[i].policy == &p) return presets[i].name;
+  }
+  return "";
+}
+
+}  // namespace
 
 PyObject* explain_object(State& s, PyObject* obj, const Request* request) noexcept {
   Borrow borrow;
@@ -37,11 +48,12 @@ PyObject* explain_object(State& s, PyObject* obj, const Request* request) noexce
   Ref words(request_words(s, request));
   Ref attempts(attempts_tuple(trace));
   Policy storage;
-  Ref policy_text(policy_words(policy_of(s.cx, request, &storage)));
+  const Policy& policy = policy_of(s.cx, request, &storage);
+  Ref policy_text(policy_words(policy));
   Ref make(package_function("anyarray.explanation", "make_explanation"));
   if (!words || !attempts || !policy_text || !make) return nullptr;
-  return PyObject_CallFunction(make.get(), "OOOsOOO", obj, policy_text.get(), words.get(), status_name(status),
-                               facts.get(), error.get(), attempts.get());
+  return PyObject_CallFunction(make.get(), "OOsOsOOO", obj, policy_text.get(), preset_named(policy), words.get(),
+                               status_name(status), facts.get(), error.get(), attempts.get());
 }
 
 }  // namespace anyarray

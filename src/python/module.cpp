@@ -183,7 +183,8 @@ PyMethodDef functions[] = {
      "text : str\n    In one sentence.\n"
      "consumer : str\n    The function or type that is imitated.\n"
      "steps : str\n    All that it looks for, in order: protocols, and \"=words\" for what isn't one of anyarray's.\n"
-     "handshake : str\n    Keywords of each call of __dlpack__; what follows a \"/\" is tried after a TypeError.\n"
+     "handshake : str\n    Keywords of each call of __dlpack__; what follows a \"/\" is tried after a TypeError. "
+     "\"?stream\" is given\n    for memory of a device alone; after \"max_version!\" a legacy capsule is refused.\n"
      "nothing : str\n    What it does with an object that offers nothing.\n"
      "versions, source : str\n    The versions in which this was seen, and where.\n"
      "runs : bool\n    Whether it is checked against the installed library; otherwise it was read from source.\n"},

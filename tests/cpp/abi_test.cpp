@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recorded layout of what extensions were compiled with: the table's rows and the structs that cross it. A row may
 // be added at the end; a line here that has to be changed is an ABI that breaks.
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <string>
@@ -59,7 +60,7 @@ static_assert(offsetof(Request, policy) == 0 && offsetof(Request, device) == 8 &
 int main() {
   CHECK_EQ(std::size(now), std::size(recorded));
   unsigned newest = 0;
-  for (std::size_t i = 0; i < std::size(now) && i < std::size(recorded); ++i) {
+  for (std::size_t i = 0; i < std::min(std::size(now), std::size(recorded)); ++i) {
     CHECK_EQ(std::string(now[i].name), recorded[i].name);
     CHECK_EQ(now[i].offset, recorded[i].offset);
     CHECK_EQ(now[i].since, recorded[i].since);

@@ -310,8 +310,16 @@ def test_json_document(tmp_path: Path) -> None:
         "problems",
         "reason",
         "attempts",
+        "elsewhere",
     }
     assert document["rows"][0]["protocol"] == "builtin"
+    assert document["rows"][0]["elsewhere"] == {
+        "numpy": "buffer",
+        "torch.as_tensor": None,
+        "jax": "buffer",
+        "nanobind": "buffer",
+    }
+    assert set(document["rows"][1]["elsewhere"].values()) == {None}
     assert document["rows"][0]["ns"] > 0
     assert document["rows"][1]["outcome"] == "refused" and document["rows"][1]["ns"] is None
 
@@ -337,6 +345,7 @@ def test_table_has_no_control_codes_and_no_bar_off_a_terminal(tmp_path: Path) ->
     assert done.returncode == 0 and done.stderr == ""
     assert "\x1b" not in done.stdout and "\r" not in done.stdout
     assert "Vector" in done.stdout and "0 wrong" in done.stdout
+    assert "buffer, –, buffer, buffer" in " ".join(done.stdout.split()) and "numpy, torch.as_tensor, jax" in done.stdout
     assert max(map(len, done.stdout.split("\n"))) <= render.PLAIN_WIDTH
 
 

@@ -10,13 +10,17 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from .._version import __version__
+from .order.arguments import DESCRIPTION as ORDER
+from .order.arguments import EPILOG as ORDER_END
+from .order.arguments import add_arguments as add_order_arguments
 
 __all__ = ["main"]
 
 _MATRIX = """\
 Finds the array libraries that are installed here, makes their arrays (dtypes x layouts x read-only), takes each with
 anyarray.view, and checks shape, dtype, values, bytes, pointer and read-only flag against the library's own word.
-Each library runs in a process of its own, so one that crashes costs its row alone."""
+Each library runs in a process of its own, so one that crashes costs its row alone. Beside it stands what numpy, torch,
+jax and nanobind would have taken, by their presets (anyarray order)."""
 
 _MATRIX_END = """\
 exit status:
@@ -95,6 +99,16 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--json", action="store_true", help="one JSON document on standard output")
     explain.set_defaults(run=_explain)
 
+    order = commands.add_parser(
+        "order",
+        help="which protocol first: each consumer's order, held to the installed libraries",
+        description=ORDER,
+        epilog=ORDER_END,
+        formatter_class=raw,
+    )
+    add_order_arguments(order)
+    order.set_defaults(run=_order)
+
     for name, text in (
         ("protocols", "list the protocols in the default order"),
         ("quirks", "list what is known of single libraries"),
@@ -163,6 +177,12 @@ def _explain(args: argparse.Namespace) -> int:
     if args.allow:
         request["allow"] = tuple(args.allow)
     return explain.run(args.expression, request, args.json)
+
+
+def _order(args: argparse.Namespace) -> int:
+    from .order import command
+
+    return command.run(args)
 
 
 def _protocols(args: argparse.Namespace) -> int:

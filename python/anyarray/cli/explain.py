@@ -9,6 +9,7 @@ import importlib
 import json
 import sys
 import traceback
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -69,6 +70,35 @@ def namespace(tree: ast.AST) -> dict[str, Any]:
     return names
 
 
+class ExpressionError(Exception):
+    """The text isn't an expression, or it raised."""
+
+
+def compiled(expression: str) -> Callable[[], Any]:
+    """What evaluates the expression, each time anew.
+
+    Raises
+    ------
+    ExpressionError
+        It isn't an expression. Calling the result raises it where evaluating raises.
+    """
+    try:
+        tree = ast.parse(expression.strip(), "<EXPR>", "eval")
+    except (SyntaxError, ValueError) as error:
+        raise ExpressionError(f"EXPR isn't a Python expression: {error}") from error
+    code = compile(tree, "<EXPR>", "eval")
+
+    def evaluate() -> Any:
+        try:
+            names = {"__name__": "__main__", **namespace(tree)}  # classes that EXPR makes take their __module__ from it
+            return eval(code, names)  # that it is executed is said in --help
+        except (Exception, SystemExit) as error:
+            words = "".join(traceback.format_exception_only(type(error), error)).strip()
+            raise ExpressionError(f"EXPR raised {words}") from error
+
+    return evaluate
+
+
 def second_take(obj: object, request: dict[str, Any], explanation: aa.Explanation) -> aa.Array | None:
     """The array, for what an explanation doesn't hold. None where `obj` can be taken once only (a DLPack capsule),
     or is another array when it is asked again.
@@ -108,14 +138,9 @@ def _fail(message: str) -> int:
 def run(expression: str, request: dict[str, Any], as_json: bool) -> int:
     """Evaluates and explains. 0: taken; 1: refused; 2: the expression or the request is wrong."""
     try:
-        tree = ast.parse(expression.strip(), "<EXPR>", "eval")
-    except (SyntaxError, ValueError) as error:
-        return _fail(f"EXPR isn't a Python expression: {error}")
-    try:
-        names = {"__name__": "__main__", **namespace(tree)}  # classes that EXPR makes take their __module__ from it
-        obj = eval(compile(tree, "<EXPR>", "eval"), names)  # that it is executed is said in --help
-    except (Exception, SystemExit) as error:
-        return _fail("EXPR raised " + "".join(traceback.format_exception_only(type(error), error)).strip())
+        obj = compiled(expression)()
+    except ExpressionError as error:
+        return _fail(str(error))
     try:
         explanation = aa.explain(obj, **request)
     except (ValueError, TypeError) as error:

@@ -40,6 +40,7 @@ class Row:
     problems: list[str] = field(default_factory=list)
     reason: str = ""
     attempts: list[dict[str, str]] = field(default_factory=list)
+    elsewhere: dict[str, str | None] = field(default_factory=dict)  # what presets of other consumers choose
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -142,6 +143,21 @@ def first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0]}"
 
 
+#: Presets whose choice stands beside anyarray's own. Their libraries aren't run.
+ELSEWHERE = ("numpy", "torch.as_tensor", "jax", "nanobind")
+
+
+def elsewhere(obj: object) -> dict[str, str | None]:
+    """The row that each of these would take, by its preset; None where it would refuse, or has nothing to take."""
+    rows: dict[str, str | None] = {}
+    for preset in ELSEWHERE:
+        try:
+            rows[preset] = str(aa.view(obj, policy=preset).protocol)
+        except Exception:
+            rows[preset] = None
+    return rows
+
+
 def _attempts(attempts: Any) -> list[dict[str, str]]:
     return [{"protocol": str(a.protocol), "status": str(a.status), "reason": str(a.reason or "")} for a in attempts]
 
@@ -181,6 +197,7 @@ def _run_case(row: Row, case: Case, timing: bool) -> None:
         row.attempts = _attempts(error.attempts)
         row.reason = first_line(error)
         row.outcome = "error" if case.expect == "take" else "refused"
+        row.elsewhere = elsewhere(sample.array)
         if row.outcome == "error":
             row.problems.append(f"should have been taken: {row.reason}")
         elif case.reason:
@@ -196,6 +213,7 @@ def _run_case(row: Row, case: Case, timing: bool) -> None:
             row.problems.append(f"should have been refused: {case.reason}")
         else:
             _check(array, sample, row)
+        row.elsewhere = elsewhere(sample.array)
         if timing and not row.problems:
             row.ns = round(measure(sample.array), 1)
     except Exception as error:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .matrix import FAILURES, LibraryReport, summary
-from .probe import Row
+from .probe import ELSEWHERE, Row
 
 #: Columns of a table that isn't shown on a terminal (a file, a pipe, a CI log).
 PLAIN_WIDTH = 140
@@ -27,7 +27,7 @@ def console(stderr: bool = False) -> Console:
 class Bar:
     """A progress bar over the libraries on standard error; does nothing where that isn't a terminal."""
 
-    def __init__(self, libraries: int) -> None:
+    def __init__(self, libraries: int, what: str = "libraries") -> None:
         self._progress: Progress | None = None
         if sys.stderr.isatty():
             self._progress = Progress(
@@ -38,7 +38,7 @@ class Bar:
                 console=console(stderr=True),
                 transient=True,
             )
-            self._all = self._progress.add_task("libraries", total=libraries)
+            self._all = self._progress.add_task(what, total=libraries)
             self._one = self._progress.add_task("", total=None)
 
     def __enter__(self) -> Bar:
@@ -95,12 +95,22 @@ def groups(rows: Iterable[Row]) -> dict[tuple[str, ...], list[Row]]:
     return out
 
 
+def _elsewhere(rows: Sequence[Row]) -> str:
+    """What each preset of ELSEWHERE would take, in their order; one word where all would take the same."""
+    words = [
+        "/".join(dict.fromkeys(row.elsewhere.get(preset) or "–" for row in rows if row.elsewhere)) or "–"
+        for preset in ELSEWHERE
+    ]
+    return words[0] if len(set(words)) == 1 else ", ".join(words)
+
+
 def _taken(reports: Sequence[LibraryReport]) -> Table | None:
     table = Table(title="Taken", title_justify="left", expand=False)
     for name in ("library", "kind", "protocol", "zero-copy", ""):
         table.add_column(name)
     table.add_column("ns", justify="right", no_wrap=True)
     table.add_column("arrays", justify="right")
+    table.add_column("numpy, torch, jax, nanobind would take", ratio=3)
     table.add_column("dtypes", ratio=2)
     table.add_column("layouts", ratio=2)
     for report in reports:
@@ -115,6 +125,7 @@ def _taken(reports: Sequence[LibraryReport]) -> Table | None:
                 readonly,
                 _range(rows),
                 str(len(rows)),
+                _elsewhere(rows),
                 _several((r.dtype for r in rows), 5),
                 _several((r.layout for r in rows), 7),
             )
@@ -181,7 +192,8 @@ def show_matrix(reports: Sequence[LibraryReport], missing: Sequence[str]) -> Non
     out.print(
         f"{counts['cases']} arrays of {sum(r.status == 'ok' for r in reports)} libraries: {counts['taken']} taken with "
         f"the right values ({counts['zero_copy']} of them proven zero-copy), {counts['refused']} refused as they "
-        f"should be, {bad} wrong{also}. ns: one view() and its release, called from Python."
+        f"should be, {bad} wrong{also}. ns: one view() and its release, called from Python. "
+        f"What others would take is by the presets {', '.join(ELSEWHERE)}; those libraries weren't asked."
     )
 
 

@@ -18,7 +18,7 @@ from .natives import NATIVES, Consumer, Native, first_line
 from .probes import descriptions, name_of
 
 
-def run(native: Native, out: TextIO, skip: int) -> None:
+def run(native: Native, out: TextIO, skip: int, quick: bool) -> None:
     """Writes `start`, then `case` and `row` for each probe, then `end`; or `unusable` if the library can't be used."""
 
     def emit(event: str, **fields: Any) -> None:
@@ -30,7 +30,7 @@ def run(native: Native, out: TextIO, skip: int) -> None:
     except Exception as error:
         emit("unusable", version=native.version(), reason=first_line(error))
         return
-    probes = list(descriptions(native.knows))
+    probes = list(descriptions(native.knows, native.knows) if quick else descriptions(native.knows))
     emit("start", version=native.version(), cases=len(probes))
     for index, states in enumerate(probes[skip:], skip):
         name = name_of(states)
@@ -44,13 +44,14 @@ def run(native: Native, out: TextIO, skip: int) -> None:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m anyarray.cli.order._worker", description=__doc__)
     parser.add_argument("consumer", choices=sorted(NATIVES))
+    parser.add_argument("--quick", action="store_true", help="only the protocols that the library knows")
     parser.add_argument("--skip", type=int, default=0)
     args = parser.parse_args(argv)
     # Libraries may print, from C too: descriptor 1 becomes standard error, the rows go to a copy of the old one.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     warnings.simplefilter("ignore")
-    run(NATIVES[args.consumer], out, args.skip)
+    run(NATIVES[args.consumer], out, args.skip, args.quick)
     out.flush()
     os._exit(0)  # a library that crashes when the interpreter ends isn't what is looked at here
 

@@ -19,11 +19,9 @@ from typing import Any
 import anyarray as aa
 
 from ..matrix import _ending, _HungError, _lines
-from .natives import NATIVES, Native, Outcome, first_line
-from .probes import build, descriptions, states_of
-
-#: Tells what is made of a probe; raises nothing.
-Ours = Callable[[object], Outcome]
+from .imitate import Ours, imitate
+from .natives import NATIVES, Native, Outcome
+from .probes import build, states_of
 
 #: Called as progress(consumer, probes done, probes in all); all is 0 while the library is imported.
 Progress = Callable[[str, int, int], None]
@@ -52,24 +50,10 @@ class Known:
         return states.get(self.row) in self.states
 
 
-_NO_FORMAT = "reads bytes and doesn't look at the format"
-_NO_DTYPE = "gives a view of a dtype that it doesn't know"
-_STREAM = "always passes a stream, and doesn't ask again without"
-_TABLE = "looks for the exchange table on the instance too"
+_TABLE = "looks for the exchange table on the instance too, anyarray on the type alone"
 
-KNOWN: tuple[Known, ...] = (
-    Known("torch.asarray", "buffer", ("wrong:format",), _NO_FORMAT),
-    Known("jax.dlpack.from_dlpack", "dlpack", ("old:bare",), _STREAM),
-    Known("warp.from_dlpack", "dlpack", ("old:bare",), _STREAM),
-    Known("cuda.core", "dlpack", ("old:bare",), _STREAM),
-    Known("mpi4py", "buffer", ("wrong:format",), _NO_FORMAT),
-    Known("mpi4py", "dlpack", ("wrong:dtype",), _NO_DTYPE),
-    Known("mpi4py", "dlpack", ("old:capsule",), "refuses a legacy capsule from who took max_version"),
-    Known("cuda.core", "dlpack", ("wrong:dtype",), _NO_DTYPE),
-    Known("nanobind", "dlpack", ("wrong:dtype",), _NO_DTYPE),
-    Known("nanobind, writable", "dlpack", ("wrong:dtype",), _NO_DTYPE),
-    Known("tvm_ffi", "dlpack_exchange", ("instance",), _TABLE),
-    Known("tvm_ffi.from_dlpack", "dlpack_exchange", ("instance",), _TABLE),
+KNOWN: tuple[Known, ...] = tuple(
+    Known(consumer, "dlpack_exchange", ("instance",), _TABLE) for consumer in ("tvm_ffi", "tvm_ffi.from_dlpack")
 )
 
 
@@ -103,6 +87,7 @@ class Agreement:
     reason: str = ""
     probes: int = 0
     agreed: int = 0
+    data_refused: int = 0
     disagreements: list[Disagreement] = field(default_factory=list)
     known: dict[str, int] = field(default_factory=dict)
     out_of_scope: dict[str, int] = field(default_factory=dict)
@@ -135,12 +120,20 @@ class UnusableError(Exception):
         self.status, self.reason, self.version = status, reason, version
 
 
+def worker_environment() -> dict[str, str]:
+    """The environment of a worker: any interpreter finds this anyarray there."""
+    given, root = Path(aa.__file__).parent.parent, Path(aa.__file__).resolve().parent.parent
+    path = os.pathsep.join(filter(None, dict.fromkeys((str(given), str(root), os.environ.get("PYTHONPATH", "")))))
+    return {**os.environ, "PYTHONPATH": path}
+
+
 @dataclass
 class NativeRun:
     """The rows of one consumer as they come; `version` and `total` are known once the first has come."""
 
     native: Native
     python: str = sys.executable
+    quick: bool = False
     version: str = "unknown"
     total: int = 0
 
@@ -180,17 +173,15 @@ class NativeRun:
 
     def _events(self, skip: int) -> Iterator[dict[str, Any]]:
         """The worker's events; then, if it came to no end, one more that says how it ended."""
-        root = str(Path(aa.__file__).resolve().parent.parent)
-        given = str(Path(aa.__file__).parent.parent)
-        path = os.pathsep.join(filter(None, dict.fromkeys((given, root, os.environ.get("PYTHONPATH", "")))))
+        quick = ["--quick"] if self.quick else []
         worker = subprocess.Popen(
-            [self.python, "-m", f"{__package__}._worker", self.native.name, f"--skip={skip}"],
+            [self.python, "-m", f"{__package__}._worker", self.native.name, *quick, f"--skip={skip}"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             stdin=subprocess.DEVNULL,
             text=True,
             encoding="utf-8",
-            env={**os.environ, "PYTHONPATH": path},
+            env=worker_environment(),
         )
         assert worker.stdout is not None
         reason = ""
@@ -209,18 +200,6 @@ class NativeRun:
             worker.wait()
             worker.stdout.close()
         yield {"event": "ended", "reason": reason or _ending(worker.returncode)}
-
-
-def imitate(policy: Any, writable: bool = False) -> Ours:
-    """What `anyarray.view` makes of a probe by this policy: a preset's name, or a policy itself."""
-
-    def ours(probe: object) -> Outcome:
-        try:
-            return Outcome(str(aa.view(probe, policy=policy, writable=writable).protocol))
-        except Exception as error:
-            return Outcome(None, first_line(error))
-
-    return ours
 
 
 def compare(native: Native, rows: Iterator[Row], ours: Ours, progress: Callable[[int], None]) -> Agreement:
@@ -244,6 +223,9 @@ def compare(native: Native, rows: Iterator[Row], ours: Ours, progress: Callable[
             its = ours(build(states, native.extra))
             if its.row == row.outcome.row:
                 result.agreed += 1
+            elif its.row is None and row.outcome.row is not None and its.refused == row.outcome.row:
+                result.agreed += 1
+                result.data_refused += 1
             elif why := next((one for one in expected if one.covers(states)), None):
                 known[why] += 1
             else:
@@ -262,12 +244,13 @@ def check(
     ours: Ours | None = None,
     *,
     python: str = sys.executable,
+    quick: bool = False,
     progress: Progress = lambda *_: None,
 ) -> Agreement:
     """Compares one consumer with what imitates it: `ours`, or the preset of its name.
 
-    `python` is the interpreter in which the library is installed; it must be able to import this anyarray. Never raises
-    because of what the library does.
+    `python` is the interpreter in which the library is installed; it must be able to import this anyarray. `quick`
+    leaves out what offers a protocol that the library doesn't know. Never raises because of what the library does.
 
     Raises
     ------
@@ -279,11 +262,14 @@ def check(
         if native.preset not in aa.presets():
             reason = f"there is no preset {native.preset!r}"
             return Agreement(consumer, native.preset, native.distribution, status="no preset", reason=reason)
-        ours = imitate(native.preset, native.writable)
+        ours = imitate(native.preset, native.writable, native.extra)
+    if not {row for row, *_ in aa.protocols()} & set(native.knows):
+        reason = f"anyarray has no row {' or '.join(native.knows)}"
+        return Agreement(consumer, native.preset, native.distribution, status="no preset", reason=reason)
     if python == sys.executable and not native.installed():
         reason = f"pip install {native.distribution}"
         return Agreement(consumer, native.preset, native.distribution, status="not installed", reason=reason)
-    run = NativeRun(native, python)
+    run = NativeRun(native, python, quick)
     progress(consumer, 0, 0)
     try:
         result = compare(native, run.rows(), ours, lambda done: progress(consumer, done, run.total))
@@ -298,16 +284,12 @@ def check_all(
     consumers: Sequence[str] = tuple(NATIVES),
     *,
     pythons: Mapping[str, str] | None = None,
+    quick: bool = False,
     progress: Progress = lambda *_: None,
 ) -> list[Agreement]:
     """Compares each consumer with the preset of its name. `pythons` gives interpreters by the name of the library."""
     where = pythons or {}
     return [
-        check(name, python=where.get(NATIVES[name].distribution, sys.executable), progress=progress)
+        check(name, python=where.get(NATIVES[name].distribution, sys.executable), quick=quick, progress=progress)
         for name in consumers
     ]
-
-
-def count(consumer: str) -> int:
-    """The number of probes that a consumer is given."""
-    return sum(1 for _ in descriptions(NATIVES[consumer].knows))

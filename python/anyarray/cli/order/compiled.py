@@ -24,10 +24,18 @@ from typing import Any
 _NANOBIND = """
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <cstdint>
 namespace nb = nanobind;
+nb::tuple describe(const nb::ndarray<nb::ro>& a) {
+  nb::list shape;
+  for (size_t i = 0; i < a.ndim(); ++i) shape.append(a.shape(i));
+  return nb::make_tuple(reinterpret_cast<std::uintptr_t>(a.data()), nb::tuple(shape), int(a.dtype().code),
+                        int(a.dtype().bits), int(a.dtype().lanes));
+}
 NB_MODULE(@NAME@, m) {
   m.def("first", [](const nb::ndarray<nb::ro>& a) { return double(*static_cast<const float*>(a.data())); });
   m.def("first_writable", [](const nb::ndarray<>& a) { return double(*static_cast<const float*>(a.data())); });
+  m.def("describe", &describe);
 }
 """
 
@@ -83,7 +91,9 @@ def _build(library: str, source: str, flags: list[str], units: list[str]) -> Mod
 
 
 def nanobind() -> Any:
-    """`first(x)` and `first_writable(x)`: the first element of an ndarray argument, read-only or not."""
+    """`first(x)` and `first_writable(x)`: the first element of an ndarray argument, read-only or not. `describe(x)`:
+    its address, shape, and DLPack's three numbers of its dtype.
+    """
     library = importlib.import_module("nanobind")
     root = Path(library.source_dir()).parent
     flags = [f"-I{library.include_dir()}", f"-I{root / 'ext' / 'robin_map' / 'include'}", "-DNDEBUG"]

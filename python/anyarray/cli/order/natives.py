@@ -33,11 +33,13 @@ class Outcome:
     """What became of a probe. `row` is the protocol that was taken, None where the library refused.
 
     `detail` is the error's type and first line. It stands beside a row as well where the library chose that row and
-    only failed to use its memory, as with CUDA's where there is no device.
+    only failed to use its memory, as with CUDA's where there is no device. `refused` is the row whose data were looked
+    at and refused, where that is known.
     """
 
     row: str | None
     detail: str = ""
+    refused: str | None = None
 
 
 @dataclass(frozen=True)
@@ -264,7 +266,8 @@ def _dpnp_from_dlpack() -> Take:
     return lambda probe: _first(_load("numpy").asarray(take(probe)))
 
 
-def _warp() -> Any:
+def started_warp() -> Any:
+    """Warp, with its cache in a folder of ours."""
     os.environ.setdefault("WARP_CACHE_PATH", str(compiled.folder() / "warp"))
     wp = _load("warp")
     wp.config.quiet = True
@@ -273,17 +276,17 @@ def _warp() -> Any:
 
 
 def _warp_array() -> Take:
-    wp = _warp()
+    wp = started_warp()
     return lambda probe: _first(wp.array(probe, dtype=wp.float32, device="cpu").numpy())
 
 
 def _warp_from_dlpack() -> Take:
-    wp = _warp()
+    wp = started_warp()
     return lambda probe: _first(wp.from_dlpack(probe).numpy())
 
 
 def _warp_argument() -> Take:
-    wp = _warp()
+    wp = started_warp()
     kernel = _load(f"{__package__}.warp_kernel").first
     out = wp.zeros(1, dtype=wp.float32, device="cpu")
 
