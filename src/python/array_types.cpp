@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "anyarray/protocols/arrow.h"
 #include "anyarray/protocols/pep3118.h"
 #include "anyarray/protocols/typestr.h"
 #include "src/python/state.h"
@@ -15,14 +16,10 @@ namespace {
 
 /// What each family's device lets its arrays have, in the order of DeviceFamily. Memory of CUDA, managed memory among
 /// it, has the CUDA interface; libraries for ROCm (torch, CuPy) give and take the same dict there.
-constexpr std::uint8_t host_capabilities = can_buffer | can_interface | can_struct | can_dlpack;
-constexpr std::uint8_t allowed[device_families] = {host_capabilities,
-                                                   host_capabilities,
-                                                   host_capabilities | can_cuda,
-                                                   can_dlpack | can_cuda,
-                                                   can_dlpack | can_cuda,
-                                                   can_dlpack,
-                                                   can_dlpack};
+constexpr std::uint8_t host_capabilities = can_buffer | can_interface | can_struct | can_dlpack | can_arrow;
+constexpr std::uint8_t allowed[device_families] = {
+    host_capabilities, host_capabilities, host_capabilities | can_cuda, can_dlpack | can_cuda, can_dlpack | can_cuda,
+    can_dlpack,        can_dlpack};
 
 /// What dtypes can be served over, and what the types are called then. A device takes away what it doesn't allow.
 struct DTypeRow {
@@ -31,20 +28,29 @@ struct DTypeRow {
 };
 #define ANYARRAY_HOST(suffix) "anyarray.HostArray" suffix, "anyarray.PinnedArray" suffix, "anyarray.ManagedArray" suffix
 constexpr DTypeRow dtype_rows[] = {
-    // numbers
-    {can_buffer | can_interface | can_struct | can_dlpack | can_cuda,
+    // real numbers, bools
+    {can_buffer | can_interface | can_struct | can_dlpack | can_cuda | can_arrow,
      {ANYARRAY_HOST(""), "anyarray.CudaArray", "anyarray.RocmArray", "anyarray.OneApiArray", "anyarray.OtherArray"}},
+    // complex ones
+    {can_buffer | can_interface | can_struct | can_dlpack | can_cuda,
+     {ANYARRAY_HOST("NoArrow"), nullptr, nullptr, nullptr, nullptr}},
     // bfloat16, float8, complex32, lanes, sub-byte
     {can_dlpack,
      {ANYARRAY_HOST("NoBuffer"), "anyarray.CudaArrayNoInterface", "anyarray.RocmArrayNoInterface", nullptr, nullptr}},
-    // other byte order, long double, bytes, most structs
+    // bytes
+    {can_buffer | can_interface | can_struct | can_cuda | can_arrow,
+     {ANYARRAY_HOST("NoDlpack"), nullptr, nullptr, nullptr, nullptr}},
+    // other byte order, long double, most structs
     {can_buffer | can_interface | can_struct | can_cuda,
-     {ANYARRAY_HOST("NoDlpack"), "anyarray.CudaArrayInterface", "anyarray.RocmArrayInterface", nullptr, nullptr}},
+     {ANYARRAY_HOST("NoDlpackNoArrow"), "anyarray.CudaArrayInterface", "anyarray.RocmArrayInterface", nullptr,
+      nullptr}},
     // UCS4 text, items too large for the struct's int
     {can_buffer | can_interface | can_cuda, {ANYARRAY_HOST("NoStruct"), nullptr, nullptr, nullptr, nullptr}},
     // void, structs with times
     {can_interface | can_struct | can_cuda, {ANYARRAY_HOST("Interfaces"), nullptr, nullptr, nullptr, nullptr}},
-    // times, whose unit the struct can't say
+    // times, whose unit the struct can't say; of Arrow's units
+    {can_interface | can_cuda | can_arrow, {ANYARRAY_HOST("InterfaceArrow"), nullptr, nullptr, nullptr, nullptr}},
+    // and of others
     {can_interface | can_cuda, {ANYARRAY_HOST("Interface"), nullptr, nullptr, nullptr, nullptr}},
     // structs that no descr can say, sub-arrays
     {can_buffer, {ANYARRAY_HOST("Buffer"), nullptr, nullptr, nullptr, nullptr}},
@@ -81,11 +87,9 @@ bool has_safe_format(DType d) noexcept {
   return d.code != TypeCode::void_ && !(d.code == TypeCode::complex && d.bits == 32);
 }
 
-/// Whether consumers read NumPy's struct of such elements right. It has no room for the unit of times; NumPy (2.4) takes
-/// the bytes of UCS4 text for characters, and so reads four times as far as the memory goes.
-bool struct_says(DType d) noexcept {
-  return !d.is_time() && d.code != TypeCode::fixed_ucs4 && d.itemsize() <= INT_MAX;
-}
+/// Whether consumers read NumPy's struct of such elements right. It has no room for the unit of times; NumPy (2.4)
+/// takes the bytes of UCS4 text for characters, and so reads four times as far as the memory goes.
+bool struct_says(DType d) noexcept { return !d.is_time() && d.code != TypeCode::fixed_ucs4 && d.itemsize() <= INT_MAX; }
 
 /// What a dtype can be served over by codecs, whatever the device: the capabilities of a row above.
 std::uint8_t capabilities_of_dtype(DType d) noexcept {
@@ -103,6 +107,10 @@ std::uint8_t capabilities_of_dtype(DType d) noexcept {
     // What DLPack carries has all of the others, or none.
     constexpr unsigned others = can_buffer | can_interface | can_struct | can_cuda;
     caps = can_dlpack | (caps == others ? others : 0);
+  }
+  // Arrow is an addition to what NumPy can be given as well.
+  if ((caps & can_interface) != 0 && arrow::encode_format(d, text, sizeof text, nullptr) == Status::ok) {
+    caps |= can_arrow;
   }
   return static_cast<std::uint8_t>(caps);
 }
@@ -135,6 +143,9 @@ bool add_attributes(PyTypeObject* type, std::uint8_t caps) noexcept {
               {can_cuda, &array_cuda_interface_getset}};
   for (const auto& row : rows) {
     if ((caps & row.needs) != 0 && !add(type, row.getset->name, PyDescr_NewGetSet(type, row.getset))) return false;
+  }
+  for (PyMethodDef* m = array_arrow_methods; (caps & can_arrow) != 0 && m->ml_name != nullptr; ++m) {
+    if (!add(type, m->ml_name, PyDescr_NewMethod(type, m))) return false;
   }
   if ((caps & can_dlpack) != 0 && !add(type, "__dlpack_c_exchange_api__", exchange_capsule())) return false;
   PyType_Modified(type);
@@ -196,9 +207,9 @@ bool array_types_init(State& s, PyObject* module) noexcept {
     for (int f = 0; f < device_families; ++f) {
       if (row.names[f] == nullptr) continue;
       const auto caps = static_cast<std::uint8_t>(row.capabilities & allowed[f]);
-      s.array_types[f][caps] = make_type(module, s.array_base, row.names[f],
-                                         "An Array type; what its device and dtype can't serve isn't on it.", caps,
-                                         false);
+      s.array_types[f][caps] =
+          make_type(module, s.array_base, row.names[f],
+                    "An Array type; what its device and dtype can't serve isn't on it.", caps, false);
       if (s.array_types[f][caps] == nullptr) return false;
     }
   }

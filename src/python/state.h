@@ -14,8 +14,9 @@ enum Capability : std::uint8_t {
   can_struct = 4,     ///< __array_struct__
   can_dlpack = 8,     ///< __dlpack__, __dlpack_device__, and the exchange table on the type
   can_cuda = 16,      ///< __cuda_array_interface__
+  can_arrow = 32,     ///< __arrow_c_array__, __arrow_c_schema__
 };
-inline constexpr int capability_sets = 32;
+inline constexpr int capability_sets = 64;
 
 /// Families of devices; each has its own types.
 enum class DeviceFamily : std::uint8_t { host, pinned, managed, cuda, rocm, oneapi, other, count };
@@ -43,8 +44,8 @@ struct State {
   Context cx;
   PyInterpreterState* interpreter = nullptr;
   bool main_interpreter = true;
-  bool closed = false;       ///< the module is gone; only arrays and exports that outlived it remain
-  std::int64_t arrays = 0;   ///< Array objects that live
+  bool closed = false;      ///< the module is gone; only arrays and exports that outlived it remain
+  std::int64_t arrays = 0;  ///< Array objects that live
   PyTypeObject* array_base = nullptr;
   PyTypeObject* array_types[device_families][capability_sets] = {};
   PyTypeObject* bytes_type = nullptr;  ///< exporter of an array's bytes, for pickles
@@ -75,10 +76,10 @@ struct ArrayObject {
   std::int32_t exports;  ///< buffers given out
   std::int32_t readers;  ///< calls that are reading the descriptor now
   bool released;
-  bool exposed;        ///< its address was given to someone who holds only this object
-  bool tensor_known;   ///< `tensor` is filled
-  bool lendable;       ///< and the exchange table may lend it
-  ArrayObject* next;   ///< in the list of free or waiting ones
+  bool exposed;       ///< its address was given to someone who holds only this object
+  bool tensor_known;  ///< `tensor` is filled
+  bool lendable;      ///< and the exchange table may lend it
+  ArrayObject* next;  ///< in the list of free or waiting ones
   Borrow borrow;
   dlpack::Tensor tensor;  ///< for DLPack, which counts strides in elements; see array_tensor()
   std::uint64_t tensor_flags;
@@ -164,6 +165,7 @@ extern PyGetSetDef array_cuda_interface_getset;  ///< __cuda_array_interface__
 extern PyGetSetDef array_struct_getset;          ///< __array_struct__
 extern PyMethodDef array_methods[];
 extern PyMethodDef array_dlpack_methods[];
+extern PyMethodDef array_arrow_methods[];
 PyObject* array_repr(PyObject* self);
 Py_ssize_t array_length(PyObject* self);
 int array_getbuffer(PyObject* self, Py_buffer* view, int flags);

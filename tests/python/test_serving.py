@@ -21,6 +21,7 @@ ATTRIBUTES = {
     "struct": ("__array_struct__",),
     "dlpack": ("__dlpack__", "__dlpack_device__", "__dlpack_c_exchange_api__"),
     "cuda": ("__cuda_array_interface__",),
+    "arrow": ("__arrow_c_array__", "__arrow_c_schema__"),
     "sycl": ("__sycl_usm_array_interface__",),
 }
 PROTOCOLS = {
@@ -28,9 +29,10 @@ PROTOCOLS = {
     "interface": (aat.SupportsArrayInterface,),
     "struct": (aat.SupportsArrayStruct,),
     "dlpack": (aat.SupportsDLPack, aat.SupportsDLPackExchange),
+    "arrow": (aat.SupportsArrowArray, aat.SupportsArrowSchema),
     "cuda": (aat.SupportsCudaArrayInterface,),
 }
-HOST = {"buffer", "interface", "struct", "dlpack"}
+HOST = {"buffer", "interface", "struct", "dlpack", "arrow"}
 
 
 def check(v: Any, served: set[str]) -> None:
