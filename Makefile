@@ -113,11 +113,13 @@ bench-build: $(VENV)/.with-bench
 	$(RUN) cmake -S benchmarks -B build/bench -G Ninja -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(abspath $(BIN))/python
 	$(RUN) cmake --build build/bench
 
-bench: bench-build  ## what an import costs, beside its floor and its peers; fails where a target is missed
+bench: bench-build  ## what imports and exports cost, beside floors and peers; fails where a target is missed
 	$(RUN) $(BIN)/python benchmarks/imports.py --modules build/bench/modules
+	$(RUN) $(BIN)/python benchmarks/exports.py --modules build/bench/modules
 
 bench-smoke: bench-build  ## the benchmarks once, fast: that they run, not what they show
 	$(RUN) $(BIN)/python benchmarks/imports.py --modules build/bench/modules --smoke
+	$(RUN) $(BIN)/python benchmarks/exports.py --modules build/bench/modules --smoke
 
 # --- style ------------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ def main() -> int:
     options = parser.parse_args()
     modules = build(options.build.resolve())
     worst = 0
-    for name in ("imports", "presets"):
+    for name in ("imports", "presets", "exports"):
         command = [sys.executable, str(HERE / f"{name}.py"), "--modules", str(modules)]
         command += ["--smoke"] if options.smoke else []
         command += ["--only", options.only] if options.only else []

@@ -86,6 +86,9 @@ inline Status validate(const Descriptor& d, Reason* why) noexcept {
   return detail::is_usual(d) ? Status::ok : detail::validate_any(d, why);
 }
 
+/// Borrow::protocol of memory that came over none: of its owner, or of anyarray's own.
+inline constexpr std::uint8_t no_protocol = 0xff;
+
 /// A descriptor that is valid until release(). Lives where the caller puts it (stack, object), is moved
 /// only by move_borrow(). The token is the producer's own handle: a Py_buffer, a DLPack tensor, objects.
 struct Borrow {
@@ -93,7 +96,7 @@ struct Borrow {
   void (*release_fn)(Borrow*) noexcept;  ///< null when nothing is held
   void* owner;                           ///< the object taken from (a strong PyObject* from Python rows)
   void* context;                         ///< of the engine that filled it
-  std::uint8_t protocol;                 ///< the Protocol that served
+  std::uint8_t protocol;                 ///< the Protocol that served, or no_protocol
   std::uint8_t heap_dims;                ///< shape and strides are one malloc'ed block
   std::uint8_t checked;                  ///< who filled `desc` proved what validate() would
   std::uint8_t reserved[5];

@@ -210,16 +210,16 @@ inline constexpr Policy default_policy = make_default_policy();
 struct Preset {
   const char* name;
   Policy policy;
-  const char* text;       ///< in one sentence
-  const char* consumer;   ///< "numpy.asarray"
-  const char* steps;      ///< all that it looks for, in order: rows of the registry, and "=words" for the rest
+  const char* text;      ///< in one sentence
+  const char* consumer;  ///< "numpy.asarray"
+  const char* steps;     ///< all that it looks for, in order: rows of the registry, and "=words" for the rest
   /// Keywords of each call of __dlpack__; "/" before what follows a TypeError. "?stream": for memory of a device alone;
   /// "max_version!": a legacy capsule in answer is refused.
   const char* handshake;
-  const char* nothing;    ///< what it does with an object that offers nothing
-  const char* versions;   ///< the versions in which this was seen
-  const char* source;     ///< file, function, commit
-  bool runs;              ///< checked against the installed library; false: read from source alone
+  const char* nothing;   ///< what it does with an object that offers nothing
+  const char* versions;  ///< the versions in which this was seen
+  const char* source;    ///< file, function, commit
+  bool runs;             ///< checked against the installed library; false: read from source alone
 };
 extern const Preset presets[];
 extern const int preset_count;

@@ -6,15 +6,12 @@
 
 namespace anyarray {
 
-/// Of Borrow::protocol: made from plain parts by who owns the memory. token[0] and token[1] are then what the release
-/// callback is called with, and the callback; both may be null.
-inline constexpr std::uint8_t no_protocol = 0xff;
-
 /// What an address of such elements must be a multiple of; 1 for text, raw bytes, structs (they may be packed) and
 /// everything below a byte.
 std::int64_t alignment_of(DType d) noexcept;
 
-/// Fills `out` from the parts of an array. `parts.strides` may be null: C order. Shape and strides are copied, the
+/// Fills `out` from the parts of an array; its protocol is no_protocol, token[0] and token[1] are what the release
+/// callback is called with, and the callback. `parts.strides` may be null: C order. Shape and strides are copied, the
 /// memory isn't: it must stay valid until `release(what)` is called, once, at the borrow's release(). Both may be
 /// null: the memory is then there for good. For shared ownership: make_holder(*out, …).
 /// invalid, with the reason: what validate() refuses (negative extents, sizes that overflow, NULL with elements), an

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Protocols for type checkers and `isinstance`: what an object offers, one class an exchange protocol.
 
-`isinstance(x, SupportsDLPack)` and its kin ask for the attribute, as consumers do, and call nothing. For an `Array` the
-answer is right in every version of Python, since what an array can't serve isn't on its type. Objects of other libraries
-that hide an attribute by raising `AttributeError` from a property are seen as offering it from Python 3.12 on, which
-looks attributes up without running properties; `hasattr` runs them.
+`isinstance(x, SupportsDLPack)` and its kin look for the attribute, as consumers do, and call nothing. For an `Array`
+the answer is right in every version of Python, since what an array can't serve isn't on its type. Objects of other
+libraries that hide an attribute by raising `AttributeError` from a property are seen as offering it from Python 3.12
+on, where attributes are looked up without running properties; `hasattr` runs them.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ else:
 
     from . import _core
 
-    class SupportsBuffer(ABC):
+    class SupportsBuffer(ABC):  # noqa: B024 - the slot decides, no method
         """Has the buffer slot of PEP 3118: `memoryview` may be asked of it.
 
         The slot itself is looked at, which Python doesn't show before 3.12.

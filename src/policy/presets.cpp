@@ -184,7 +184,7 @@ const Preset presets[] = {
      "numba.cuda.as_cuda_array", "cuda_array_interface", "", "TypeError", "0.30.4", "numba-cuda b18b944b2f, api.py",
      false},
     {"ucxx", ucxx_policy(), "CUDA interface, where it isn't None, else the buffer", "ucxx.Array",
-     "cuda_array_interface buffer", "", "TypeError", "0.46", "ucxx 458950913f, arr.pyx Array", false},
+     "cuda_array_interface buffer", "", "TypeError", "main of 2026-08-20", "ucxx 458950913f, arr.pyx Array", false},
     {"arrow", strict({arrow, numpy}), "Arrow's C data, then a 1-D ndarray", "pyarrow.array",
      "=Array =__arrow_array__ =__arrow_c_device_array__ arrow_array numpy =sequence", "", "TypeError", "26.0.1",
      "arrow 515410b2a1, python/pyarrow/array.pxi array", true},

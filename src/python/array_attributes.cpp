@@ -2,6 +2,7 @@
 // What an Array says of itself: its attributes, its repr, and the methods that every Array type has.
 #include "anyarray/produce.h"
 #include "src/python/state.h"
+#include "src/support/owned.h"
 
 namespace anyarray {
 
@@ -10,10 +11,8 @@ PyObject* array_to_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs
 
 namespace {
 
-/// The row that served; null for memory that came over none.
-const char* protocol_name(ArrayObject* a) noexcept {
-  const std::uint8_t row = a->borrow.protocol;
-  return row != no_protocol ? protocol_rows[row].name : nullptr;
+const char* protocol_name(const ArrayObject* a) noexcept {
+  return a->borrow.protocol != no_protocol ? protocol_rows[a->borrow.protocol].name : nullptr;
 }
 
 PyObject* tuple_of(const std::int64_t* values, int n) noexcept {
@@ -78,8 +77,7 @@ PyGetSetDef array_getset[] = {
     {"readonly", get_readonly, nullptr, "Whether the memory must not be written.", nullptr},
     {"copied", get_copied, nullptr, "False, True (the producer said that it copied), or None where it can't be known.",
      nullptr},
-    {"protocol", get_protocol, nullptr, "Name of the registry row that served; None for memory that came over none.",
-     nullptr},
+    {"protocol", get_protocol, nullptr, "Name of the registry row that served; None for memory of its own.", nullptr},
     {"owner", get_owner, nullptr, "The object that was taken; None for memory of its own.", nullptr},
     {"c_contiguous", get_c_contiguous, nullptr, "Row-major without gaps.", nullptr},
     {"f_contiguous", get_f_contiguous, nullptr, "Column-major without gaps.", nullptr},

@@ -80,8 +80,7 @@ PyObject* reduce(PyObject* self, long protocol) noexcept {
   const Ref bytes(whole ? bytes_of(s, whole.get(), d->readonly()) : nullptr);
   if (!bytes) return nullptr;
   PyObject* type = reinterpret_cast<PyObject*>(d->readonly() ? &PyBytes_Type : &PyByteArray_Type);
-  const Ref carried(protocol >= 5 ? PyPickleBuffer_FromObject(bytes.get())
-                                  : PyObject_CallOneArg(type, bytes.get()));
+  const Ref carried(protocol >= 5 ? PyPickleBuffer_FromObject(bytes.get()) : PyObject_CallOneArg(type, bytes.get()));
   const Ref make(carried ? package_function("anyarray._rebuild", "array") : nullptr);
   const Ref shape(make ? PyObject_GetAttrString(self, "shape") : nullptr);
   PyObject* dtype = shape ? reinterpret_cast<PyObject*>(array_dtype(a)) : nullptr;
@@ -245,10 +244,9 @@ bool bytes_type_init(State& s, PyObject* module) noexcept {
       {Py_bf_releasebuffer, reinterpret_cast<void*>(bytes_releasebuffer)},
       {0, nullptr},
   };
-  static PyType_Spec spec = {"anyarray._core.ArrayBytes", sizeof(BytesObject), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION |
-                                 Py_TPFLAGS_IMMUTABLETYPE,
-                             slots};
+  static PyType_Spec spec = {
+      "anyarray._core.ArrayBytes", sizeof(BytesObject), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};
   s.bytes_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
   return s.bytes_type != nullptr;
 }

@@ -178,8 +178,7 @@ bool buffer_error(const char* format, PyObject* what) noexcept {
 bool read_stream(PyObject* o, const Descriptor& d) noexcept {
   if (o == Py_None) return true;
   const DeviceType device = d.device.type;
-  const bool cuda =
-      device == DeviceType::cuda || device == DeviceType::cuda_host || device == DeviceType::cuda_managed;
+  const bool cuda = device == DeviceType::cuda || device == DeviceType::cuda_host || device == DeviceType::cuda_managed;
   const bool rocm = device == DeviceType::rocm || device == DeviceType::rocm_host;
   if (!PyLong_Check(o) || PyBool_Check(o)) {
     // Other devices have queue objects for streams; those of the host, of CUDA and of ROCm are numbers.
@@ -225,20 +224,32 @@ struct Keywords {
   PyObject *stream = Py_None, *max_version = Py_None, *dl_device = Py_None, *copy = Py_None;
 };
 
+/// Whether two str are equal. `known` is ASCII; NumPy's names of keywords aren't interned.
+inline bool is_same_text(PyObject* text, PyObject* known) noexcept {
+  if (!PyUnicode_IS_COMPACT_ASCII(text)) return PyUnicode_Compare(text, known) == 0;
+  const auto n = PyUnicode_GET_LENGTH(known);
+  return PyUnicode_GET_LENGTH(text) == n &&
+         std::memcmp(PyUnicode_1BYTE_DATA(text), PyUnicode_1BYTE_DATA(known), static_cast<std::size_t>(n)) == 0;
+}
+
 bool read_keywords(const Names& names, PyObject* const* values, PyObject* kwnames, Keywords* out) noexcept {
-  const auto is = [](PyObject* name, const char* text) { return PyUnicode_CompareWithASCIIString(name, text) == 0; };
+  const struct {
+    PyObject* name;
+    PyObject** place;
+  } known[] = {{names.max_version, &out->max_version},
+               {names.dl_device, &out->dl_device},
+               {names.copy, &out->copy},
+               {names.stream, &out->stream}};
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); ++i) {
     PyObject* name = PyTuple_GET_ITEM(kwnames, i);
     PyObject** place = nullptr;
-    if (name == names.max_version || is(name, "max_version")) {
-      place = &out->max_version;
-    } else if (name == names.copy || is(name, "copy")) {
-      place = &out->copy;
-    } else if (name == names.stream || is(name, "stream")) {
-      place = &out->stream;
-    } else if (is(name, "dl_device")) {
-      place = &out->dl_device;
-    } else {
+    for (const auto& k : known) {
+      if (name == k.name || is_same_text(name, k.name)) {
+        place = k.place;
+        break;
+      }
+    }
+    if (place == nullptr) {
       PyErr_Format(PyExc_TypeError, "__dlpack__() has no keyword %R", name);
       return false;
     }

@@ -161,8 +161,8 @@ int current_stream(DeviceType type, std::int32_t, void** out) {
 }
 
 /// Lives as long as the process, as the capsules say it does.
-dlpack::ExchangeApi table = {{dlpack::our_version, nullptr}, allocate,   export_array,
-                             import_tensor,                  lend_array, current_stream};
+dlpack::ExchangeApi table = {
+    {dlpack::our_version, nullptr}, allocate, export_array, import_tensor, lend_array, current_stream};
 
 }  // namespace
 

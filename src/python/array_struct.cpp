@@ -24,10 +24,26 @@ void capsule_gone(PyObject* capsule) {
   std::free(block);
 }
 
-/// NumPy's letter of a dtype that a type string can say: the one behind the byte order.
+/// NumPy's letter of a dtype that the struct can say.
 char kind_of(DType d) noexcept {
-  char text[64];
-  return interned_type(d) == nullptr && typestr::encode(d, text, sizeof text, nullptr) == Status::ok ? text[1] : 'V';
+  switch (d.code) {
+    case TypeCode::int_:
+      return 'i';
+    case TypeCode::uint:
+      return 'u';
+    case TypeCode::float_:
+    case TypeCode::long_double:
+      return 'f';
+    case TypeCode::complex:
+    case TypeCode::complex_long_double:
+      return 'c';
+    case TypeCode::bool_:
+      return 'b';
+    case TypeCode::fixed_bytes:
+      return 'S';
+    default:
+      return 'V';
+  }
 }
 
 int flags_of(const Descriptor& d) noexcept {

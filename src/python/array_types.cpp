@@ -60,26 +60,6 @@ constexpr DTypeRow dtype_rows[] = {
 };
 #undef ANYARRAY_HOST
 
-DeviceFamily family_of(DeviceType t) noexcept {
-  switch (t) {
-    case DeviceType::cpu:
-      return DeviceFamily::host;
-    case DeviceType::cuda_host:
-    case DeviceType::rocm_host:
-      return DeviceFamily::pinned;
-    case DeviceType::cuda_managed:
-      return DeviceFamily::managed;
-    case DeviceType::cuda:
-      return DeviceFamily::cuda;
-    case DeviceType::rocm:
-      return DeviceFamily::rocm;
-    case DeviceType::oneapi:
-      return DeviceFamily::oneapi;
-    default:
-      return DeviceFamily::other;
-  }
-}
-
 /// Whether consumers may be led to the buffer first. NumPy, which prefers it, reads "3x" as a struct without
 /// fields and fails at "Ze" for good; without the slot it asks for the dict or __array__, which lose nothing.
 bool has_safe_format(DType d) noexcept {
@@ -188,11 +168,29 @@ PyTypeObject* make_type(PyObject* module, PyTypeObject* base, const char* name, 
 
 }  // namespace
 
-DeviceFamily device_family(DeviceType t) noexcept { return family_of(t); }
+DeviceFamily device_family(DeviceType t) noexcept {
+  switch (t) {
+    case DeviceType::cpu:
+      return DeviceFamily::host;
+    case DeviceType::cuda_host:
+    case DeviceType::rocm_host:
+      return DeviceFamily::pinned;
+    case DeviceType::cuda_managed:
+      return DeviceFamily::managed;
+    case DeviceType::cuda:
+      return DeviceFamily::cuda;
+    case DeviceType::rocm:
+      return DeviceFamily::rocm;
+    case DeviceType::oneapi:
+      return DeviceFamily::oneapi;
+    default:
+      return DeviceFamily::other;
+  }
+}
 
 PyTypeObject* array_type_for(State& s, const Descriptor& d) noexcept {
   const DeviceFamily family =
-      __builtin_expect(d.device.type == DeviceType::cpu, 1) ? DeviceFamily::host : family_of(d.device.type);
+      __builtin_expect(d.device.type == DeviceType::cpu, 1) ? DeviceFamily::host : device_family(d.device.type);
   const auto f = static_cast<unsigned>(family);
   return s.array_types[f][capabilities(s, d.dtype) & allowed[f]];
 }

@@ -231,6 +231,7 @@ bool names_init(Names& n) noexcept {
   }
   n.dlpack_device = intern("__dlpack_device__");
   n.max_version = intern("max_version");
+  n.dl_device = intern("dl_device");
   n.stream = intern("stream");
   n.copy = intern("copy");
   n.shape = intern("shape");
@@ -273,8 +274,8 @@ void each_reference(State& s, F&& f) noexcept {
 void names_clear(Names& n) noexcept {
   for (PyObject*& name : n.row_attribute) Py_CLEAR(name);
   for (PyObject** p :
-       {&n.dlpack_device, &n.max_version, &n.stream, &n.copy, &n.shape, &n.typestr, &n.data, &n.strides, &n.descr,
-        &n.offset, &n.mask, &n.version, &n.syclobj, &n.kw_max_version, &n.kw_copy, &n.our_version}) {
+       {&n.dlpack_device, &n.max_version, &n.dl_device, &n.stream, &n.copy, &n.shape, &n.typestr, &n.data, &n.strides,
+        &n.descr, &n.offset, &n.mask, &n.version, &n.syclobj, &n.kw_max_version, &n.kw_copy, &n.our_version}) {
     Py_CLEAR(*p);
   }
 }

@@ -107,6 +107,7 @@ void state_collect(State* s) noexcept;
 State* state_here() noexcept;
 
 // array_object.cpp
+DeviceFamily device_family(DeviceType t) noexcept;
 /// The slots that all Array types have.
 int array_traverse(PyObject* self, visitproc visit, void* arg);
 int array_clear(PyObject* self);
@@ -153,7 +154,6 @@ void unshare(ArrayObject* a) noexcept;
 void unshare_from_anywhere(ArrayObject* a) noexcept;
 
 // array_types.cpp
-DeviceFamily device_family(DeviceType t) noexcept;
 bool array_types_init(State& s, PyObject* module) noexcept;
 /// The type that serves what the array's device and dtype can serve, and nothing else.
 PyTypeObject* array_type_for(State& s, const Descriptor& d) noexcept;

@@ -75,7 +75,7 @@ struct alignas(64) Route {
 /// Interned strings and constants used on the way.
 struct Names {
   PyObject* row_attribute[protocol_count];  ///< null where the row has none
-  PyObject *dlpack_device, *max_version, *stream, *copy;
+  PyObject *dlpack_device, *max_version, *dl_device, *stream, *copy;
   PyObject *shape, *typestr, *data, *strides, *descr, *offset, *mask, *version, *syclobj;
   PyObject* kw_max_version;  ///< ("max_version",)
   PyObject* kw_copy;         ///< ("copy",)

@@ -4,8 +4,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "anyarray/produce.h"
-
 namespace anyarray {
 namespace {
 

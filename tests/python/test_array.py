@@ -315,7 +315,11 @@ class Capsule:
 @pytest.mark.parametrize("device", [(3, 0), (11, 0), (13, 0)])
 def test_pinned_memory_is_host_memory(liar: Any, device: tuple[int, int]) -> None:
     v = aa.view(Capsule(liar.dlpack(device=device, shape=(3,))))
-    assert type(v).__name__ == ("ManagedArray" if device[0] == 13 else "PinnedArray") and v.device == device and v.__dlpack_device__() == device
+    assert (
+        type(v).__name__ == ("ManagedArray" if device[0] == 13 else "PinnedArray")
+        and v.device == device
+        and v.__dlpack_device__() == device
+    )
     assert v.tolist() == memoryview(v).tolist() == np.asarray(v).tolist()
 
 

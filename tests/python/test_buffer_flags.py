@@ -98,8 +98,6 @@ def test_contiguous_arrays_have_plain_strides() -> None:
     v.release()
 
 
-
-
 @pytest.mark.parametrize("readonly", [False, True])
 @pytest.mark.parametrize("layout", list(LAYOUTS))
 def test_every_combination_of_flags(layout: str, readonly: bool) -> None:

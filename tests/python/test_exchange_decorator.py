@@ -200,6 +200,27 @@ def test_tvm_ffi() -> None:
     assert needs("numpy").from_dlpack(taken).tolist() == [0, 1, 2, 3]
 
 
+def test_exchange_table() -> None:
+    assert type(Tensor.__dlpack_c_exchange_api__).__name__ == "PyCapsule"
+    t = Tensor(range(4), readonly=True)
+    a = aa.view(t, policy=["dlpack_exchange"])
+    assert (a.protocol, a.ptr, a.readonly, a.owner is t) == ("dlpack_exchange", t.array.ptr, True, True)
+    with pytest.raises(aa.ExchangeError, match="DLPack has no code for datetime64"):
+        aa.view(Tensor(range(4), dtype="M8[s]"), policy=["dlpack_exchange"])
+    broken = Tensor([1])
+    broken.__class__ = type("Broken", (Tensor,), {"__anyarray__": lambda self: b"bytes"})
+    with pytest.raises(aa.ExchangeError, match=r"table is that of anyarray\.Array"):
+        aa.view(broken, policy=["dlpack_exchange"])
+
+
+def test_tvm_ffi_gives_back_what_it_was_given() -> None:
+    tvm_ffi = needs("tvm_ffi")
+    t = Tensor(range(4))
+    back = tvm_ffi.get_global_func("testing.echo")(t)
+    assert isinstance(back, aa.Array)  # by the table of the argument's class
+    assert back.ptr == t.array.ptr
+
+
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="classes of Python have the buffer protocol since 3.12")
 def test_buffer() -> None:
     t = Tensor(range(4))

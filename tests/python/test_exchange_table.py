@@ -42,13 +42,13 @@ class Managed(ctypes.Structure):
 
 
 SET_ERROR = ctypes.CFUNCTYPE(None, VOID, ctypes.c_char_p, ctypes.c_char_p)
-MANAGED = ctypes.POINTER(Managed)
+TENSOR, MANAGED = ctypes.POINTER(DLTensor), ctypes.POINTER(Managed)
 
 
 class Table(ctypes.Structure):
     _fields_ = [
         ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("prev_api", VOID),
-        ("allocate", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(DLTensor), ctypes.POINTER(MANAGED), VOID, SET_ERROR)),
+        ("allocate", ctypes.CFUNCTYPE(ctypes.c_int, TENSOR, ctypes.POINTER(MANAGED), VOID, SET_ERROR)),
         ("export", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(MANAGED))),
         ("adopt", ctypes.PYFUNCTYPE(ctypes.c_int, MANAGED, ctypes.POINTER(VOID))),
         ("lend", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))),

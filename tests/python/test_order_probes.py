@@ -11,7 +11,6 @@ import gc
 import json
 import stat
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -287,20 +286,22 @@ def test_agreement_is_the_same_row_or_both_refuse() -> None:
     assert json.loads(json.dumps(result.as_dict()))["disagreements"][1]["probe"] == "dlpack=offered"
 
 
-def test_crashes_and_rows_that_arent_served_are_counted_apart() -> None:
+def test_crashes_and_rows_that_arent_served_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [
         Row("dlpack=offered", Outcome(None, "killed"), crashed="killed"),
         Row("usm=offered", Outcome("usm")),
         Row("buffer=offered", Outcome("buffer")),
     ]
     ours = check.imitate(["buffer"])
-    probes_before = Counter(probes.STATES)
-    probes.STATES["usm"] = ["offered"]
-    try:
-        result = compare(rows, ours, ("buffer", "usm"))
-    finally:
-        del probes.STATES["usm"]
-    assert Counter(probes.STATES) == probes_before
+    monkeypatch.setitem(probes.STATES, "usm", ["offered"])
+    result = compare(rows, ours, ("buffer", "usm"))
+    assert (result.agreed, result.crashed, result.out_of_scope) == (1, [], {"usm": 1})
+    assert [(d.probe, d.native, d.native_detail, d.ours) for d in result.disagreements] == [
+        ("dlpack=offered", None, "killed", None)
+    ], "both refuse, but who refuses doesn't end the process"
+    assert result.failed
+    monkeypatch.setattr(check, "CRASHES", (check.Known("library", "dlpack", ("offered",), "can't stand it"),))
+    result = compare(rows, ours, ("buffer", "usm"))
     assert (result.agreed, result.crashed, result.out_of_scope) == (1, ["dlpack=offered"], {"usm": 1})
     assert not result.failed
 
@@ -322,7 +323,7 @@ def test_known_differences_are_counted_by_reason_and_told_when_they_have_gone(mo
 
 
 def test_known_differences_name_what_there_is() -> None:
-    for known in check.KNOWN:
+    for known in (*check.KNOWN, *check.CRASHES):
         assert known.row in NATIVES[known.consumer].knows
         assert set(known.states) <= set(probes.STATES[known.row])
 

@@ -290,7 +290,7 @@ def test_streams(liar: Any, device: tuple[int, int], lawful: tuple[Any, ...], re
     for stream in refused:
         with pytest.raises(BufferError):
             v.__dlpack__(stream=stream)
-    for stream in ((True, 1.5) if device[0] in (2, 10, 13, 3) else (True,)):
+    for stream in (True, 1.5) if device[0] in (2, 10, 13, 3) else (True,):
         with pytest.raises(TypeError):
             v.__dlpack__(stream=stream)
 

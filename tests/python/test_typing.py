@@ -22,8 +22,12 @@ STUB = Path(aa.__file__).parent / "_core.pyi"
 TREE = ast.parse(STUB.read_text(encoding="utf-8"))
 
 RIGHT = """
+import copy
+
 import anyarray as aa
 import numpy as np
+from anyarray.typing import SupportsArrayInterface, SupportsArrayStruct, SupportsBuffer, SupportsDLPack
+from anyarray.typing import SupportsArray, SupportsCudaArrayInterface, SupportsDLPackExchange
 
 x: np.ndarray[tuple[int, ...], np.dtype[np.float32]] = np.zeros((2, 3), "float32")
 a = aa.view(x, device="cpu", dtype="float32", ndim=2, order="C", policy=["numpy", "buffer"], allow="mask")
@@ -32,9 +36,16 @@ m: memoryview = memoryview(a)
 n = np.asarray(a)
 d = np.from_dlpack(a)
 shape: tuple[int, ...] = n.shape + d.shape + a.shape
-names: dict[aa.DType, str] = {a.dtype: a.protocol}
+names: dict[aa.DType, str | None] = {a.dtype: a.protocol}
 place: tuple[int, int] = a.__dlpack_device__()
 address: int = a.__array_interface__["data"][0]
+twin: aa.Array = copy.copy(a)
+offers: tuple[SupportsArray, SupportsArrayInterface, SupportsArrayStruct, SupportsBuffer, SupportsDLPack] = (
+    a, a, a, a, a
+)
+more: tuple[SupportsCudaArrayInterface, SupportsDLPackExchange] = (a, a)
+def address_of(obj: object) -> int:
+    return obj.__array_interface__["data"][0] if isinstance(obj, SupportsArrayInterface) else 0
 with aa.view(b"abc") as text:
     length: int = len(text)
 same: bool = aa.Policy("numpy") == aa.Policy(["numpy"])
@@ -115,6 +126,7 @@ def test_members_of_the_stub_exist() -> None:
         members = {function.name for function in stub_functions(node.body)}
         if sys.version_info < (3, 12):
             members.discard("__buffer__")
+        members.discard("__cuda_array_interface__")  # of other devices
         missing = {member for member in members if not hasattr(instances[name], member)}
         assert not missing, f"{name}: {missing}"
 

@@ -197,11 +197,11 @@ def show_matrix(reports: Sequence[LibraryReport], missing: Sequence[str]) -> Non
     )
 
 
-def plain_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table of text."""
+def plain_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], whole: Sequence[str] = ()) -> None:
+    """A table of text; the cells of the columns `whole` aren't broken."""
     table = Table(title=title or None, title_justify="left")
     for column in columns:
-        table.add_column(column)
+        table.add_column(column, no_wrap=column in whole)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     console().print(table)

@@ -56,6 +56,12 @@ KNOWN: tuple[Known, ...] = tuple(
     Known(consumer, "dlpack_exchange", ("instance",), _TABLE) for consumer in ("tvm_ffi", "tvm_ffi.from_dlpack")
 )
 
+#: Probes that are known to end the library's process; any other that does is a disagreement.
+CRASHES: tuple[Known, ...] = tuple(
+    Known(consumer, "dlpack_exchange", ("wrong:type",), "takes an int for the table")
+    for consumer in ("tvm_ffi", "tvm_ffi.from_dlpack")
+)
+
 
 @dataclass(frozen=True)
 class Disagreement:
@@ -73,10 +79,11 @@ class Agreement:
     """What became of one consumer.
 
     `status` is "ok", "not installed", "unusable" (it can't be started), "no preset" (nothing imitates it yet),
-    "crashed" or "hung"; `reason` says more. `probes` is agreed + disagreements + known + out_of_scope + crashed.
+    "crashed" or "hung"; `reason` says more. `probes` is agreed + disagreements + known + out_of_scope + crashed. Of the
+    agreed, `data_refused` are those where the library took data that anyarray refuses, of the row that both chose.
     `known` counts the differences that `KNOWN` explains, by reason; `out_of_scope` the probes that offer a protocol for
-    which the consumer has a use and anyarray no row, by that protocol; `crashed` names those that ended the library's
-    process. `stale` are reasons of `KNOWN` for which no probe differs any more.
+    which the consumer has a use and anyarray no row, by that protocol; `crashed` names those of `CRASHES` that ended
+    the library's process. `stale` are reasons of `KNOWN` for which no probe differs any more.
     """
 
     consumer: str
@@ -215,13 +222,13 @@ def compare(native: Native, rows: Iterator[Row], ours: Ours, progress: Callable[
         progress(result.probes)
         states = states_of(row.probe)
         missing = next((name for name in unserved if name in states), None)
-        if row.crashed:
+        if row.crashed and any(one.consumer == native.name and one.covers(states) for one in CRASHES):
             result.crashed.append(row.probe)
         elif missing is not None:
             scope[missing] += 1
         else:
             its = ours(build(states, native.extra))
-            if its.row == row.outcome.row:
+            if its.row == row.outcome.row and not row.crashed:
                 result.agreed += 1
             elif its.row is None and row.outcome.row is not None and its.refused == row.outcome.row:
                 result.agreed += 1

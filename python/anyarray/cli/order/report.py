@@ -101,7 +101,7 @@ def totals(results: Sequence[Agreement]) -> str:
 
 def show(results: Sequence[Agreement]) -> None:
     """Prints the table, what wasn't run, and what is wrong."""
-    plain_table("Presets held to the libraries", COLUMNS, [_cells(result) for result in ran(results)])
+    plain_table("Presets held to the libraries", COLUMNS, [_cells(r) for r in ran(results)], ("consumer",))
     out = console()
     for consumer, why in not_run(results).items():
         out.print(Text(f"not run: {consumer}: {why}"))

@@ -136,7 +136,7 @@ def show(consumers: dict[str, dict[str, Any]]) -> None:
     """Prints the ranks, and what a failure does."""
     columns = _columns(consumers.values())
     heads = ("preset", "consumer", *map(short, columns), "seen in", "how")
-    plain_table("Which protocol first", heads, _ranks(consumers, columns, ""))
+    plain_table("Which protocol first", heads, _ranks(consumers, columns, ""), ("preset", *map(short, columns)))
     console().print(Text(_legend(columns, "")))
     plain_table("When it fails", _FAILURE_COLUMNS, _failures(consumers))
 
