@@ -158,11 +158,12 @@ bool host_can(ArrayObject* a, const Descriptor& d, const char* what) noexcept {
   if (host_readable(d.device.type)) return true;
   char device[32];
   format_device(d.device, device, sizeof device);
-  const PyObject* owner = static_cast<PyObject*>(a->borrow.owner);
+  auto* owner = static_cast<PyObject*>(a->borrow.owner);
   PyErr_Format(PyExc_TypeError,
                "this array lies on %s, where the host can't read it: copy it to the host with the library that made "
-               "it (%.100s), then %s",
-               device, Py_TYPE(owner)->tp_name, what);
+               "it%s%.100s%s, then %s",
+               device, owner != Py_None ? " (" : "", owner != Py_None ? Py_TYPE(owner)->tp_name : "",
+               owner != Py_None ? ")" : "", what);
   return false;
 }
 

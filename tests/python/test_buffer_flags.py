@@ -63,7 +63,7 @@ def test_answers_as_numpy_does(dtype: str, layout: str, readonly: bool) -> None:
     a = LAYOUTS[layout](a) if layout in ("f", "spread") else a
     a.flags.writeable = a.flags.writeable and not readonly
     v = aa.view(a)
-    for flags in sorted(set(ALL_FLAGS)):
+    for flags in sorted(set(ALL_FLAGS) - {0x100}):  # that one alone is PyBUF_READ, no request
         mine, theirs = request(v, flags), request(a, flags)
         if flags & (ND | FORMAT) == FORMAT:
             assert mine is None  # NumPy grants a format without a shape, which CPython's documentation forbids
