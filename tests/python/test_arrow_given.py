@@ -334,20 +334,20 @@ def test_shares_of_many_threads() -> None:
     v = Kept(gone).view()
     failures: list[BaseException] = []
 
-    def work() -> None:
+    def work(v: Any) -> None:
         try:
             for _ in range(200):
                 assert pa.array(v).to_pylist() == [[0, 1, 2], [3, 4, 5]]
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
+    threads = [threading.Thread(target=work, args=(v,)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert failures == [] and gone == []
-    del v, work
+    del v
     gc.collect()
     assert gone == ["gone"]
 
