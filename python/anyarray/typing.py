@@ -18,6 +18,8 @@ __all__ = [
     "SupportsArray",
     "SupportsArrayInterface",
     "SupportsArrayStruct",
+    "SupportsArrowArray",
+    "SupportsArrowSchema",
     "SupportsBuffer",
     "SupportsCudaArrayInterface",
     "SupportsDLPack",
@@ -51,6 +53,24 @@ class SupportsArrayStruct(Protocol):
     @property
     def __array_struct__(self) -> CapsuleType:
         """Give a capsule without a name."""
+        ...
+
+
+@runtime_checkable
+class SupportsArrowArray(Protocol):
+    """Has ``__arrow_c_array__``: Arrow's C data interface, on the host."""
+
+    def __arrow_c_array__(self, requested_schema: CapsuleType | None = None) -> tuple[CapsuleType, CapsuleType]:
+        """Give an Arrow schema and an Arrow array."""
+        ...
+
+
+@runtime_checkable
+class SupportsArrowSchema(Protocol):
+    """Has ``__arrow_c_schema__``: the Arrow type of what it is or holds."""
+
+    def __arrow_c_schema__(self) -> CapsuleType:
+        """Give an Arrow schema."""
         ...
 
 

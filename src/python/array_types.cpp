@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "anyarray/protocols/arrow.h"
 #include "anyarray/protocols/pep3118.h"
 #include "anyarray/protocols/typestr.h"
 #include "src/python/state.h"
@@ -15,7 +16,7 @@ namespace {
 
 /// What each family's device lets its arrays have, in the order of DeviceFamily. Memory of CUDA, managed memory among
 /// it, has the CUDA interface; libraries for ROCm (torch, CuPy) give and take the same dict there.
-constexpr std::uint8_t host_capabilities = can_buffer | can_interface | can_struct | can_dlpack;
+constexpr std::uint8_t host_capabilities = can_buffer | can_interface | can_struct | can_dlpack | can_arrow;
 constexpr std::uint8_t allowed[device_families] = {
     host_capabilities, host_capabilities, host_capabilities | can_cuda, can_dlpack | can_cuda, can_dlpack | can_cuda,
     can_dlpack,        can_dlpack};
@@ -27,20 +28,29 @@ struct DTypeRow {
 };
 #define ANYARRAY_HOST(suffix) "anyarray.HostArray" suffix, "anyarray.PinnedArray" suffix, "anyarray.ManagedArray" suffix
 constexpr DTypeRow dtype_rows[] = {
-    // numbers
-    {can_buffer | can_interface | can_struct | can_dlpack | can_cuda,
+    // real numbers, bools
+    {can_buffer | can_interface | can_struct | can_dlpack | can_cuda | can_arrow,
      {ANYARRAY_HOST(""), "anyarray.CudaArray", "anyarray.RocmArray", "anyarray.OneApiArray", "anyarray.OtherArray"}},
+    // complex ones
+    {can_buffer | can_interface | can_struct | can_dlpack | can_cuda,
+     {ANYARRAY_HOST("NoArrow"), nullptr, nullptr, nullptr, nullptr}},
     // bfloat16, float8, complex32, lanes, sub-byte
     {can_dlpack,
      {ANYARRAY_HOST("NoBuffer"), "anyarray.CudaArrayNoInterface", "anyarray.RocmArrayNoInterface", nullptr, nullptr}},
-    // other byte order, long double, bytes, most structs
+    // bytes
+    {can_buffer | can_interface | can_struct | can_cuda | can_arrow,
+     {ANYARRAY_HOST("NoDlpack"), nullptr, nullptr, nullptr, nullptr}},
+    // other byte order, long double, most structs
     {can_buffer | can_interface | can_struct | can_cuda,
-     {ANYARRAY_HOST("NoDlpack"), "anyarray.CudaArrayInterface", "anyarray.RocmArrayInterface", nullptr, nullptr}},
+     {ANYARRAY_HOST("NoDlpackNoArrow"), "anyarray.CudaArrayInterface", "anyarray.RocmArrayInterface", nullptr,
+      nullptr}},
     // UCS4 text, items too large for the struct's int
     {can_buffer | can_interface | can_cuda, {ANYARRAY_HOST("NoStruct"), nullptr, nullptr, nullptr, nullptr}},
     // void, structs with times
     {can_interface | can_struct | can_cuda, {ANYARRAY_HOST("Interfaces"), nullptr, nullptr, nullptr, nullptr}},
-    // times, whose unit the struct can't say
+    // times, whose unit the struct can't say; of Arrow's units
+    {can_interface | can_cuda | can_arrow, {ANYARRAY_HOST("InterfaceArrow"), nullptr, nullptr, nullptr, nullptr}},
+    // and of others
     {can_interface | can_cuda, {ANYARRAY_HOST("Interface"), nullptr, nullptr, nullptr, nullptr}},
     // structs that no descr can say, sub-arrays
     {can_buffer, {ANYARRAY_HOST("Buffer"), nullptr, nullptr, nullptr, nullptr}},
@@ -78,6 +88,10 @@ std::uint8_t capabilities_of_dtype(DType d) noexcept {
     constexpr unsigned others = can_buffer | can_interface | can_struct | can_cuda;
     caps = can_dlpack | (caps == others ? others : 0);
   }
+  // Arrow is an addition to what NumPy can be given as well.
+  if ((caps & can_interface) != 0 && arrow::encode_format(d, text, sizeof text, nullptr) == Status::ok) {
+    caps |= can_arrow;
+  }
   return static_cast<std::uint8_t>(caps);
 }
 
@@ -109,6 +123,9 @@ bool add_attributes(PyTypeObject* type, std::uint8_t caps) noexcept {
               {can_cuda, &array_cuda_interface_getset}};
   for (const auto& row : rows) {
     if ((caps & row.needs) != 0 && !add(type, row.getset->name, PyDescr_NewGetSet(type, row.getset))) return false;
+  }
+  for (PyMethodDef* m = array_arrow_methods; (caps & can_arrow) != 0 && m->ml_name != nullptr; ++m) {
+    if (!add(type, m->ml_name, PyDescr_NewMethod(type, m))) return false;
   }
   if ((caps & can_dlpack) != 0 && !add(type, "__dlpack_c_exchange_api__", exchange_capsule())) return false;
   PyType_Modified(type);

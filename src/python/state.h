@@ -14,8 +14,9 @@ enum Capability : std::uint8_t {
   can_struct = 4,     ///< __array_struct__
   can_dlpack = 8,     ///< __dlpack__, __dlpack_device__, and the exchange table on the type
   can_cuda = 16,      ///< __cuda_array_interface__
+  can_arrow = 32,     ///< __arrow_c_array__, __arrow_c_schema__
 };
-inline constexpr int capability_sets = 32;
+inline constexpr int capability_sets = 64;
 
 /// Families of devices; each has its own types.
 enum class DeviceFamily : std::uint8_t { host, pinned, managed, cuda, rocm, oneapi, other, count };
@@ -185,6 +186,7 @@ extern PyGetSetDef array_cuda_interface_getset;  ///< __cuda_array_interface__
 extern PyGetSetDef array_struct_getset;          ///< __array_struct__
 extern PyMethodDef array_methods[];
 extern PyMethodDef array_dlpack_methods[];
+extern PyMethodDef array_arrow_methods[];
 PyObject* array_repr(PyObject* self);
 Py_ssize_t array_length(PyObject* self);
 int array_getbuffer(PyObject* self, Py_buffer* view, int flags);

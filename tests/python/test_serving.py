@@ -21,6 +21,7 @@ ATTRIBUTES = {
     "struct": ("__array_struct__",),
     "dlpack": ("__dlpack__", "__dlpack_device__", "__dlpack_c_exchange_api__"),
     "cuda": ("__cuda_array_interface__",),
+    "arrow": ("__arrow_c_array__", "__arrow_c_schema__"),
     "sycl": ("__sycl_usm_array_interface__",),
 }
 PROTOCOLS = {
@@ -28,9 +29,10 @@ PROTOCOLS = {
     "interface": (aat.SupportsArrayInterface,),
     "struct": (aat.SupportsArrayStruct,),
     "dlpack": (aat.SupportsDLPack, aat.SupportsDLPackExchange),
+    "arrow": (aat.SupportsArrowArray, aat.SupportsArrowSchema),
     "cuda": (aat.SupportsCudaArrayInterface,),
 }
-HOST = {"buffer", "interface", "struct", "dlpack"}
+HOST = {"buffer", "interface", "struct", "dlpack", "arrow"}
 
 
 def check(v: Any, served: set[str]) -> None:
@@ -62,15 +64,17 @@ NUMPY = {
     "float16": HOST,
     "bool": HOST,
     "uint64": HOST,
-    "complex128": HOST,
-    ">f8": HOST - {"dlpack"},
+    "complex128": HOST - {"arrow"},
+    ">f8": HOST - {"dlpack", "arrow"},
     "S5": HOST - {"dlpack"},
     "U3": {"buffer", "interface"},  # NumPy reads beyond the memory by such a struct
-    "longdouble": HOST - {"dlpack"},
+    "longdouble": HOST - {"dlpack", "arrow"},
     "V7": {"interface", "struct"},
-    "M8[us]": {"interface"},
-    "m8[s]": {"interface"},
-    "i4,f8": HOST - {"dlpack"},
+    "M8[us]": {"interface", "arrow"},
+    "m8[s]": {"interface", "arrow"},
+    "M8[D]": {"interface"},
+    "m8[h]": {"interface"},
+    "i4,f8": HOST - {"dlpack", "arrow"},
 }
 
 
@@ -95,7 +99,7 @@ def test_dtypes_without_a_format(dtype: str) -> None:
 
 
 def test_structs() -> None:
-    check(aa.view(np.zeros(2, [("a", "i4"), ("b", "f8", (2, 3))])), HOST - {"dlpack"})
+    check(aa.view(np.zeros(2, [("a", "i4"), ("b", "f8", (2, 3))])), HOST - {"dlpack", "arrow"})
     backwards = np.zeros(2, {"names": ["a", "b"], "formats": ["i4", "i4"], "offsets": [4, 0]})
     check(aa.view(backwards), set())
     check(aa.view(np.zeros(2, [("t", "M8[s]"), ("n", "i4")])), {"interface", "struct"})
@@ -125,7 +129,7 @@ TYPES = {
     (2, 32): HOST | {"cuda"},
     (0, 64): HOST | {"cuda"},
     (6, 8): HOST | {"cuda"},
-    (5, 64): HOST | {"cuda"},
+    (5, 64): HOST - {"arrow"} | {"cuda"},
     (4, 16): {"dlpack"},
     (10, 8): {"dlpack"},
     (17, 4): {"dlpack"},

@@ -3,6 +3,7 @@
 // the tests) and the codec between them and descriptors. One codec serves the rows arrow_array and arrow_stream.
 // No Python.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "anyarray/descriptor.h"
@@ -74,5 +75,59 @@ Status decode(const Type& type, const Array& array, Borrow& out, Reason* why) no
 
 /// The array of length 0 that a stream without chunks stands for.
 Status decode_nothing(const Type& type, Borrow& out, Reason* why) noexcept;
+
+/// How the dimensions but the first are said.
+enum class Say : std::uint8_t {
+  as_it_lies,  ///< nested lists where the elements lie row-major, tensors where their permutation saves a copy
+  lists,
+  tensors,
+};
+
+/// An array as Arrow says it: what its schema and its array are made from.
+struct Form {
+  DType dtype;
+  bool as_is;                        ///< the elements are given where they lie; otherwise their copy, see Values
+  bool tensors;                      ///< the one level of lists holds tensors of the extents below
+  std::int32_t ndim;                 ///< of the array
+  std::int32_t levels;               ///< lists around an element
+  std::int64_t length;               ///< of the array
+  std::int64_t list_size[max_ndim];  ///< of each level, the outermost first
+  std::int64_t extent[max_ndim];     ///< of dimensions 1, 2, … as they lie in memory, row-major
+  std::uint8_t lies_as[max_ndim];    ///< dimension i + 1 of the array is that of extent[lies_as[i]]
+};
+
+/// Memory of the elements of a form, without gaps; bools packed, the lowest bit of a byte first. It is kept until the
+/// array that is made of it, and every child that was moved out of that, is released: then, on whichever thread this
+/// was, `owned` is freed (std::free) and drop(what) called. Each of them may be null.
+struct Values {
+  const void* data;      ///< may be null when there are no elements
+  const void* validity;  ///< a bitmap of the elements, 0: null; null when there are no nulls
+  std::int64_t nulls;
+  void* owned[2];
+  void (*drop)(void* what);
+  void* what;
+};
+
+/// Writes the format of an element. unsupported for what Arrow hasn't, by its name and with what to do: complex
+/// numbers, other byte order, bfloat16 and smaller floats, time units of more than a second, structs, text, …
+Status encode_format(DType dtype, char* out, std::size_t size, Reason* why) noexcept;
+
+/// How an array on the host is said. Arrow has no strides: only elements without gaps, aligned, and with the first
+/// dimension the slowest one are given as they lie (and bools never, which it packs); others are to be copied row by
+/// row. unsupported: no dimensions, lists longer than 2^31 - 1, or a dtype that Arrow hasn't. device: not the host's.
+/// Precondition: validate() passes.
+Status encode(const Descriptor& d, Say say, Form* out, Reason* why) noexcept;
+
+/// Fills `out` with a schema of its own; no_memory otherwise. Its release may be called from any thread.
+Status make_schema(const Form& form, Schema* out, Reason* why) noexcept;
+
+/// Fills `out` with an array over these values; no_memory otherwise, and then nothing of them is freed or dropped.
+Status make_array(const Form& form, const Values& values, Array* out, Reason* why) noexcept;
+
+/// Packs `n` bools of a byte each; the bits after the last are 0.
+void pack_bools(const void* from, std::int64_t n, void* to) noexcept;
+
+/// How many of the times are NaT, which Arrow has as nulls. Where `validity` isn't null, their bitmap is written to it.
+std::int64_t find_nat(const std::int64_t* ticks, std::int64_t n, void* validity) noexcept;
 
 }  // namespace anyarray::arrow
