@@ -12,7 +12,8 @@ ROOT := $(CURDIR)
 BIN := $(VENV)/bin
 RUN := PATH="$(abspath $(BIN)):$$PATH"
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-PYTEST := $(BIN)/python -m pytest $(if $(K),-k "$(K)")
+# A file's tests stay in one process: what they share is built once.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(if $(K),-k "$(K)")
 SOURCES := $(shell find src include python cmake -type f -not -name '*.pyc' -not -name '*_test.cpp') \
            CMakeLists.txt pyproject.toml README.md LICENSE
 # `pip install .` without build isolation keeps its build folder: a second build takes seconds.
@@ -116,10 +117,14 @@ bench-build: $(VENV)/.with-bench
 bench: bench-build  ## what imports and exports cost, beside floors and peers; fails where a target is missed
 	$(RUN) $(BIN)/python benchmarks/imports.py --modules build/bench/modules
 	$(RUN) $(BIN)/python benchmarks/exports.py --modules build/bench/modules
+	$(RUN) $(BIN)/python benchmarks/presets.py --modules build/bench/modules
+	$(RUN) $(BIN)/python benchmarks/convert.py
 
 bench-smoke: bench-build  ## the benchmarks once, fast: that they run, not what they show
 	$(RUN) $(BIN)/python benchmarks/imports.py --modules build/bench/modules --smoke
 	$(RUN) $(BIN)/python benchmarks/exports.py --modules build/bench/modules --smoke
+	$(RUN) $(BIN)/python benchmarks/presets.py --modules build/bench/modules --smoke
+	$(RUN) $(BIN)/python benchmarks/convert.py --smoke
 
 # --- style ------------------------------------------------------------------------------------------------------
 
