@@ -118,13 +118,13 @@ bench: bench-build  ## what imports and exports cost, beside floors and peers; f
 	$(RUN) $(BIN)/python benchmarks/imports.py --modules build/bench/modules
 	$(RUN) $(BIN)/python benchmarks/exports.py --modules build/bench/modules
 	$(RUN) $(BIN)/python benchmarks/presets.py --modules build/bench/modules
-	$(RUN) $(BIN)/python benchmarks/convert.py
+	$(RUN) $(BIN)/python benchmarks/convert.py --modules build/bench/modules
 
 bench-smoke: bench-build  ## the benchmarks once, fast: that they run, not what they show
 	$(RUN) $(BIN)/python benchmarks/imports.py --modules build/bench/modules --smoke
 	$(RUN) $(BIN)/python benchmarks/exports.py --modules build/bench/modules --smoke
 	$(RUN) $(BIN)/python benchmarks/presets.py --modules build/bench/modules --smoke
-	$(RUN) $(BIN)/python benchmarks/convert.py --smoke
+	$(RUN) $(BIN)/python benchmarks/convert.py --modules build/bench/modules --smoke
 
 # --- style ------------------------------------------------------------------------------------------------------
 
