@@ -57,6 +57,13 @@ PyObject* not_served(ServedObject* self, PyObject* obj, ArrayObject* a) noexcept
   return nullptr;
 }
 
+void raise_no_array(PyObject* obj, PyObject* given) noexcept {
+  PyErr_Format(PyExc_TypeError,
+               "%.200s.__anyarray__() returned %.200s: it must give an anyarray.Array (of aa.from_pointer or aa.view), "
+               "or None where the object has no memory to offer",
+               Py_TYPE(obj)->tp_name, Py_TYPE(given)->tp_name);
+}
+
 /// The Array that stands for the instance. Null with an error set.
 PyObject* array_of(State& s, ServedObject* self, PyObject* obj) noexcept {
   Ref array(PyObject_CallMethodNoArgs(obj, s.declared_method));
@@ -66,10 +73,8 @@ PyObject* array_of(State& s, ServedObject* self, PyObject* obj) noexcept {
   }
   if (array.get() == Py_None) return not_served(self, obj, nullptr);
   if (!is_array(s, array.get())) {
-    return PyErr_Format(PyExc_TypeError,
-                        "%.200s.__anyarray__() returned %.200s: it must give an anyarray.Array (of aa.from_pointer or "
-                        "aa.view), or None where the object has no memory to offer",
-                        Py_TYPE(obj)->tp_name, Py_TYPE(array.get())->tp_name);
+    raise_no_array(obj, array.get());
+    return nullptr;
   }
   if (self->device.type == DeviceType::any) return array.release();
   const Descriptor* d = array_descriptor(as_array(array.get()));
@@ -89,7 +94,7 @@ PyObject* array_of(State& s, ServedObject* self, PyObject* obj) noexcept {
 const dlpack::ExchangeApi* array_table;
 dlpack::ExchangeApi class_table;
 
-/// Of the Array that the object gives, whose own table then checks that it is one.
+/// Of the Array that the object gives, of whichever interpreter.
 int export_object(void* object, dlpack::ManagedTensorVersioned** out) {
   *out = nullptr;
   auto* o = static_cast<PyObject*>(object);
@@ -108,6 +113,15 @@ int export_object(void* object, dlpack::ManagedTensorVersioned** out) {
   Ref array(PyObject_CallMethodNoArgs(o, name.get()));
   if (!array) {
     unhide_mistake(o);
+    return -1;
+  }
+  if (array.get() == Py_None) {
+    PyErr_Format(PyExc_BufferError, "this %.200s has no memory to offer: its __anyarray__() returned None",
+                 Py_TYPE(o)->tp_name);
+    return -1;
+  }
+  if (!is_any_array(array.get())) {
+    raise_no_array(o, array.get());
     return -1;
   }
   return array_table->managed_tensor_from_py_object_no_sync(array.get(), out);
