@@ -183,6 +183,8 @@ bool host_can(ArrayObject* a, const Descriptor& d, const char* what) noexcept;
 const dlpack::Tensor* array_tensor(ArrayObject* a) noexcept;
 /// A struct for a consumer, which owns it: a share of the array, in its deleter. Null with an exception set.
 dlpack::ManagedTensorVersioned* array_export(ArrayObject* a) noexcept;
+/// The Array of this interpreter that a borrow over DLPack is a share of: where the collector must go on. Or null.
+PyObject* exported_array(const State& s, const Borrow& b) noexcept;
 /// The DLPack C exchange table of Arrays, one for all interpreters, and a capsule of it.
 const dlpack::ExchangeApi& exchange_table() noexcept;
 PyObject* exchange_capsule() noexcept;
