@@ -83,7 +83,7 @@ asan: $(VENV)/.with-test  ## C++ and Python tests under AddressSanitizer and Und
 	  --config-settings=build-dir=build/asan-python --config-settings=cmake.build-type=RelWithDebInfo \
 	  --config-settings=cmake.define.ANYARRAY_SANITIZE=ON .
 	$(RUN) PYTHONPATH=$(ROOT)/build/asan-site LD_PRELOAD=$(ASAN_PRELOAD) PYTHONMALLOC=malloc \
-	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 ANYARRAY_SANITIZED=1 $(PYTEST) tests/python
+	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 ANYARRAY_SANITIZED=1 $(PYTEST) tests/python
 
 # The oldest and the newest Python, and the oldest with NumPy 1; an interpreter that isn't there is named.
 find_python = $(shell for p in python$(1) $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$(1).*/bin/python$(1); do \

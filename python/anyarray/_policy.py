@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
 from types import TracebackType
+from typing import Any, TypeVar
 
 from . import _core
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 # What ends the blocks that this thread or task is in: not kept in the object, which others may be using as well.
 _entered: ContextVar[tuple[Token[_core.Policy], ...]] = ContextVar("anyarray._entered", default=())
@@ -31,7 +34,7 @@ class default_policy(ContextDecorator):  # noqa: N801 - used as a function, as c
     -----
     Follows the rules of contextvars: a task that is started inside the block keeps the policy, a new thread starts
     without it. It goes before :func:`set_default_policy`; a policy that a call names goes before both. Can be entered
-    again, and used as a decorator.
+    again, and used as a decorator of plain functions.
 
     >>> import anyarray as aa
     >>> with aa.default_policy(["buffer"]):
@@ -41,6 +44,16 @@ class default_policy(ContextDecorator):  # noqa: N801 - used as a function, as c
 
     def __init__(self, policy: _core.Policy | str | Sequence[str]) -> None:
         self._policy = policy
+
+    def __call__(self, func: _F) -> _F:
+        import inspect  # takes long to import
+
+        if inspect.iscoroutinefunction(func) or inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
+            raise TypeError(
+                f"default_policy can't decorate {func.__qualname__}: a call of it only makes a coroutine or generator, "
+                "which would run after the block has ended; put a with block into it"
+            )
+        return super().__call__(func)
 
     def __enter__(self) -> _core.Policy:
         token = _core._scope_policy(self._policy)

@@ -48,6 +48,13 @@ void capsule_gone(PyObject* capsule) {
   std::free(block);
 }
 
+/// The array of which a struct that is ours to delete is a share; null where another made it, or it is a copy.
+template <class Managed>
+ArrayObject* array_of(const void* managed) noexcept {
+  const auto* m = static_cast<const Managed*>(managed);
+  return m->deleter == deleter<Managed> ? static_cast<const Block<Managed>*>(m->manager_ctx)->array : nullptr;
+}
+
 /// The struct of a tensor, whose extents are copied. Null: MemoryError.
 template <class Managed>
 Block<Managed>* make_block(const Tensor& tensor) noexcept {
@@ -331,6 +338,14 @@ ManagedTensorVersioned* array_export(ArrayObject* a) noexcept {
   block->array = a;
   set_header(block->managed, Asked{}, a->tensor_flags);
   return &block->managed;
+}
+
+PyObject* exported_array(const State& s, const Borrow& b) noexcept {
+  if (b.release_fn == let_go || b.token[0] == nullptr) return nullptr;  // lent: there is no struct
+  // The deleter tells which struct it is; neither is read beyond its end as the other.
+  ArrayObject* a = array_of<ManagedTensorVersioned>(b.token[0]);
+  if (a == nullptr) a = array_of<ManagedTensor>(b.token[0]);
+  return a != nullptr && a->state == &s ? reinterpret_cast<PyObject*>(a) : nullptr;
 }
 
 PyMethodDef array_dlpack_methods[] = {

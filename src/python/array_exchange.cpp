@@ -166,6 +166,7 @@ dlpack::ExchangeApi table = {
 
 }  // namespace
 
+const dlpack::ExchangeApi& exchange_table() noexcept { return table; }
 PyObject* exchange_capsule() noexcept { return PyCapsule_New(&table, dlpack::exchange_name, nullptr); }
 
 }  // namespace anyarray

@@ -35,7 +35,7 @@ void array_finish(State& s, ArrayObject* a) noexcept {
 }
 
 /// The reference that a borrow holds beside its owner, where the row's token starts with one (see the adapters).
-PyObject* token_object(const Borrow& b) noexcept {
+PyObject* token_object(const State& s, const Borrow& b) noexcept {
   if (b.release_fn == release_copy) return static_cast<PyObject*>(b.token[0]);
   switch (static_cast<Protocol>(b.protocol)) {
     case Protocol::buffer:
@@ -46,6 +46,9 @@ PyObject* token_object(const Borrow& b) noexcept {
     case Protocol::sycl_usm_array_interface:
     case Protocol::array_method:
       return static_cast<PyObject*>(b.token[0]);
+    case Protocol::dlpack:
+    case Protocol::dlpack_exchange:
+      return exported_array(s, b);
     default:
       return nullptr;
   }
@@ -79,7 +82,7 @@ int array_traverse(PyObject* self, visitproc visit, void* arg) {
   const Borrow& b = a->borrow;
   if (b.held()) {
     Py_VISIT(static_cast<PyObject*>(b.owner));
-    Py_VISIT(token_object(b));
+    Py_VISIT(token_object(*a->state, b));
     if (b.protocol == static_cast<std::uint8_t>(Protocol::array_interface) && b.token[1] != nullptr) {
       Py_VISIT(static_cast<const Py_buffer*>(b.token[1])->obj);
     }

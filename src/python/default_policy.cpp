@@ -54,8 +54,10 @@ PyObject* scope_policy(PyObject* module, PyObject* o) {
   const Ref policy(as_policy(s, o));
   if (!policy) return nullptr;
   if (s.scoped_policy == nullptr) {
-    s.scoped_policy = PyContextVar_New("anyarray.default_policy", nullptr);
-    if (s.scoped_policy == nullptr) return nullptr;
+    Ref variable(PyContextVar_New("anyarray.default_policy", nullptr));
+    if (!variable) return nullptr;
+    // A collection may have run code that came here first.
+    if (s.scoped_policy == nullptr) s.scoped_policy = variable.release();
   }
   // Stays from now on: a task that was started inside keeps the policy when the scope has ended.
   s.cx.current_policy = current;

@@ -57,6 +57,13 @@ PyObject* not_served(ServedObject* self, PyObject* obj, ArrayObject* a) noexcept
   return nullptr;
 }
 
+void raise_no_array(PyObject* obj, PyObject* given) noexcept {
+  PyErr_Format(PyExc_TypeError,
+               "%.200s.__anyarray__() returned %.200s: it must give an anyarray.Array (of aa.from_pointer or aa.view), "
+               "or None where the object has no memory to offer",
+               Py_TYPE(obj)->tp_name, Py_TYPE(given)->tp_name);
+}
+
 /// The Array that stands for the instance. Null with an error set.
 PyObject* array_of(State& s, ServedObject* self, PyObject* obj) noexcept {
   Ref array(PyObject_CallMethodNoArgs(obj, s.declared_method));
@@ -66,10 +73,8 @@ PyObject* array_of(State& s, ServedObject* self, PyObject* obj) noexcept {
   }
   if (array.get() == Py_None) return not_served(self, obj, nullptr);
   if (!is_array(s, array.get())) {
-    return PyErr_Format(PyExc_TypeError,
-                        "%.200s.__anyarray__() returned %.200s: it must give an anyarray.Array (of aa.from_pointer or "
-                        "aa.view), or None where the object has no memory to offer",
-                        Py_TYPE(obj)->tp_name, Py_TYPE(array.get())->tp_name);
+    raise_no_array(obj, array.get());
+    return nullptr;
   }
   if (self->device.type == DeviceType::any) return array.release();
   const Descriptor* d = array_descriptor(as_array(array.get()));
@@ -85,11 +90,7 @@ PyObject* array_of(State& s, ServedObject* self, PyObject* obj) noexcept {
                       Py_TYPE(obj)->tp_name, declared, given);
 }
 
-/// The table that Arrays carry, and the same with what a class of ours can serve. Both live as long as the process.
-const dlpack::ExchangeApi* array_table;
-dlpack::ExchangeApi class_table;
-
-/// Of the Array that the object gives, whose own table then checks that it is one.
+/// Of the Array that the object gives, of whichever interpreter.
 int export_object(void* object, dlpack::ManagedTensorVersioned** out) {
   *out = nullptr;
   auto* o = static_cast<PyObject*>(object);
@@ -110,32 +111,36 @@ int export_object(void* object, dlpack::ManagedTensorVersioned** out) {
     unhide_mistake(o);
     return -1;
   }
-  return array_table->managed_tensor_from_py_object_no_sync(array.get(), out);
+  if (array.get() == Py_None) {
+    PyErr_Format(PyExc_BufferError, "this %.200s has no memory to offer: its __anyarray__() returned None",
+                 Py_TYPE(o)->tp_name);
+    return -1;
+  }
+  if (!is_any_array(array.get())) {
+    raise_no_array(o, array.get());
+    return -1;
+  }
+  return exchange_table().managed_tensor_from_py_object_no_sync(array.get(), out);
 }
 
-/// A capsule of the table for classes. It can't lend a tensor: shape and strides would have to outlive the Array that
-/// was made for the call.
-PyObject* table_of_classes(State& s) noexcept {
-  PyObject* name = s.cx.names.row_attribute[static_cast<int>(Protocol::dlpack_exchange)];
-  PyObject* capsule = nullptr;
-  for (PyTypeObject* type : s.array_types[static_cast<int>(DeviceFamily::host)]) {
-    if (type != nullptr && capsule == nullptr) capsule = lookup_on_type(type, name);
-  }
-  if (capsule == nullptr) return PyErr_Format(PyExc_AttributeError, "%U", name);
-  const void* table = PyCapsule_GetPointer(capsule, dlpack::exchange_name);
-  if (table == nullptr) return nullptr;
-  array_table = static_cast<const dlpack::ExchangeApi*>(table);
-  class_table = *array_table;
-  class_table.managed_tensor_from_py_object_no_sync = export_object;
-  class_table.dltensor_from_py_object_no_sync = nullptr;
-  return PyCapsule_New(&class_table, dlpack::exchange_name, nullptr);
+/// A capsule of the table for classes, which lives as long as the process: that of Arrays, with what a class can serve.
+/// It can't lend a tensor: shape and strides would have to outlive the Array that was made for the call.
+PyObject* table_of_classes() noexcept {
+  // Made once for all interpreters, which may come here at the same time.
+  static dlpack::ExchangeApi table = [] {
+    dlpack::ExchangeApi made = exchange_table();
+    made.managed_tensor_from_py_object_no_sync = export_object;
+    made.dltensor_from_py_object_no_sync = nullptr;
+    return made;
+  }();
+  return PyCapsule_New(&table, dlpack::exchange_name, nullptr);
 }
 
 PyObject* get(PyObject* self, PyObject* obj, PyObject*) {
   State* s = state_of_served(self);
   if (s == nullptr) return nullptr;
   if (as_served(self)->name == s->cx.names.row_attribute[static_cast<int>(Protocol::dlpack_exchange)]) {
-    return table_of_classes(*s);  // the type's, whatever the instance
+    return table_of_classes();  // the type's, whatever the instance
   }
   if (obj == nullptr || obj == Py_None) return Py_NewRef(self);
   ServedObject* served = as_served(self);

@@ -206,7 +206,10 @@ bool host_can(ArrayObject* a, const Descriptor& d, const char* what) noexcept;
 const dlpack::Tensor* array_tensor(ArrayObject* a) noexcept;
 /// A struct for a consumer, which owns it: a share of the array, in its deleter. Null with an exception set.
 dlpack::ManagedTensorVersioned* array_export(ArrayObject* a) noexcept;
-/// The capsule of the DLPack C exchange table.
+/// The Array of this interpreter that a borrow over DLPack is a share of: where the collector must go on. Or null.
+PyObject* exported_array(const State& s, const Borrow& b) noexcept;
+/// The DLPack C exchange table of Arrays, one for all interpreters, and a capsule of it.
+const dlpack::ExchangeApi& exchange_table() noexcept;
 PyObject* exchange_capsule() noexcept;
 bool bytes_type_init(State& s, PyObject* module) noexcept;
 PyObject* array_from_bytes(PyObject* module, PyObject* const* args, Py_ssize_t nargs);

@@ -78,6 +78,21 @@ def test_as_a_decorator() -> None:
     assert inside(2) == ["buffer"] * 3 and row() == "builtin"
 
 
+def test_no_decorator_of_what_runs_later() -> None:
+    async def coroutine() -> None: ...
+
+    def generator() -> Iterator[int]:
+        yield 1
+
+    async def both() -> Any:
+        yield 1
+
+    for function in (coroutine, generator, both):
+        with pytest.raises(TypeError, match=f"decorate .*{function.__name__}.*with block"):
+            aa.default_policy(["buffer"])(function)
+    assert row() == "builtin"
+
+
 def test_threads_have_their_own() -> None:
     seen: dict[str, str] = {}
     ready = threading.Barrier(2)

@@ -213,7 +213,7 @@ def test_exchange_table() -> None:
         aa.view(Tensor(range(4), dtype="M8[s]"), policy=["dlpack_exchange"])
     broken = Tensor([1])
     broken.__class__ = type("Broken", (Tensor,), {"__anyarray__": lambda self: b"bytes"})
-    with pytest.raises(aa.ExchangeError, match=r"table is that of anyarray\.Array"):
+    with pytest.raises(aa.ExchangeError, match=r"must give an anyarray\.Array"):
         aa.view(broken, policy=["dlpack_exchange"])
 
 
@@ -454,6 +454,8 @@ def test_nothing_to_offer() -> None:
     assert served(g) - {"__dlpack_c_exchange_api__"} == set()
     with pytest.raises(AttributeError, match=r"has no __dlpack__: its __anyarray__\(\) returned None"):
         _ = g.__dlpack__
+    with pytest.raises(aa.ExchangeError, match=r"no memory to offer: its __anyarray__\(\) returned None"):
+        aa.view(g, policy=["dlpack_exchange"])
     with pytest.raises((aa.NotAnArrayError, aa.ExchangeError)):
         aa.view(g)
 
@@ -464,8 +466,9 @@ def test_something_else_than_an_array() -> None:
     with pytest.raises(TypeError, match=r"Giving.__anyarray__\(\) returned bytes: it must give an anyarray.Array"):
         _ = g.__dlpack__
     assert "__dlpack__" in dir(g)  # dir() is not where to say so
-    with pytest.raises(aa.ExchangeError, match=r"must give an anyarray\.Array"):
-        aa.view(g)
+    for policy in (None, ["dlpack_exchange"]):
+        with pytest.raises(aa.ExchangeError, match=r"must give an anyarray\.Array"):
+            aa.view(g, policy=policy)
 
 
 def test_mistakes_in_the_method_are_not_hidden() -> None:

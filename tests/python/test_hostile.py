@@ -461,6 +461,31 @@ def test_a_cycle_through_a_view_is_collected(way: str) -> None:
     assert gone() is None
 
 
+@pytest.mark.parametrize("way", ["table", "capsule", "legacy capsule", "copy"])
+def test_a_cycle_through_what_it_gave_itself_is_collected(way: str) -> None:
+    @aa.exchange
+    class Tensor:
+        def __init__(self) -> None:
+            self.array = aa.from_pointer(4096, 2, "float32", owner=self)
+
+        def __anyarray__(self) -> aa.Array:
+            return self.array
+
+    def make() -> weakref.ref[Any]:
+        t: Any = Tensor()
+        versions = {"capsule": (1, 0), "legacy capsule": None}
+        capsule = t.__dlpack__(max_version=versions.get(way, (1, 0)))
+        t.kept = aa.view(capsule) if way in versions else aa.view(t, policy=["dlpack_exchange"])
+        if way == "copy":
+            t.kept = (t.kept, aa._core.view(t.kept), t.array)
+        return weakref.ref(t)
+
+    before = aa._core._live()
+    gone = make()
+    gc.collect()
+    assert gone() is None and aa._core._live() == before
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pthread_create by name")
 def test_a_deleter_on_a_thread_that_python_does_not_know() -> None:
     code = """
