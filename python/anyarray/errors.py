@@ -135,10 +135,10 @@ def make_error(
 _ADVICE = {
     "mismatch": "What is asked for is required, never converted: convert the array first, or leave the condition out.",
     "other device": "The array isn't moved: copy it to that device with its own library first.",
-    "failed": "anyarray.explain(x) shows every try; the last producer's error is chained to this one.",
-    "invalid": "The producer breaks a rule of the protocol; anyarray.explain(x) shows every try.",
+    "failed": "anyarray.explain() with the same arguments shows every try; the last producer's error is chained to this one.",
+    "invalid": "The producer breaks a rule of the protocol; anyarray.explain() with the same arguments shows every try.",
     "unsupported": "Convert the array with its own library first, e.g. to a dtype or layout of fixed size.",
-    "skipped": "Nothing that this object offers can serve its device; anyarray.explain(x) shows every try.",
+    "skipped": "Nothing that this object offers can serve its device; anyarray.explain() with the same arguments shows why.",
 }
 
 

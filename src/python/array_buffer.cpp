@@ -37,7 +37,7 @@ int refuse(const char* why) noexcept {
 /// Strides of contiguous arrays are handed out as they would be without relaxed rules: some consumers compare them all,
 /// those of extents of 1 too. Null: MemoryError. Otherwise `*made` is a block to be freed, or null where they are so.
 const std::int64_t* plain_strides(const Descriptor& d, bool fortran, void** made) noexcept {
-  std::int64_t plain[max_ndim];
+  std::int64_t plain[max_ndim] = {};
   (fortran ? f_strides : c_strides)(d.ndim, d.shape, d.dtype.itemsize(), plain);
   const std::size_t bytes = sizeof(std::int64_t) * static_cast<std::size_t>(d.ndim);
   if (std::memcmp(plain, d.strides, bytes) == 0) return d.strides;

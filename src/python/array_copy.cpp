@@ -202,7 +202,7 @@ PyObject* array_reduce_ex(PyObject* self, PyObject* protocol) {
 PyObject* array_from_bytes(PyObject* module, PyObject* const* args, Py_ssize_t nargs) {
   State& s = state_of_module(module);
   Descriptor d = {};
-  std::int64_t shape[max_ndim];
+  std::int64_t shape[max_ndim] = {};
   if (nargs != 5 || !PyUnicode_Check(args[3]) || !PyBool_Check(args[4])) {
     return PyErr_Format(PyExc_TypeError, "_from_bytes(buffer, dtype, shape, order, readonly)");
   }

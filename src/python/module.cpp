@@ -191,7 +191,7 @@ PyMethodDef functions[] = {
     {"presets", preset_table, METH_NOARGS,
      "presets($module, /)\n--\n\nThe named policies: a dict {name: (policy, text)}.\n\n"
      "name : str\n    What policy= takes.\n"
-     "policy : Policy\n    Its fields are order, lookup, on_failure and device_first.\n"
+     "policy : Policy\n    Its fields are order, lookup, on_failure, device_first, device_method and final.\n"
      "text : str\n    The preset in one sentence.\n"},
     {"consumers", consumer_table, METH_NOARGS,
      "consumers($module, /)\n--\n\nThe presets that imitate a consumer: a dict {name: dict}, whose values are\n\n"

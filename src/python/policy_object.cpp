@@ -29,7 +29,11 @@ const Policy* preset_from_object(PyObject* name) noexcept {
   const char* text = c_text(name);
   const Policy* p = text != nullptr ? find_preset(text) : nullptr;
   if (p == nullptr) {
-    raise_listing("there is no policy named %R; there are: %U", name, false);
+    Protocol row;
+    raise_listing(text != nullptr && parse_protocol(text, &row)
+                      ? "there is no policy named %R, which is a protocol: give a list of protocols; policies are: %U"
+                      : "there is no policy named %R; there are: %U",
+                  name, false);
   }
   return p;
 }
@@ -171,9 +175,10 @@ PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   } else if (PyList_Check(order) || PyTuple_Check(order)) {
     if (!order_from_sequence(order, &p)) return nullptr;
   } else {
-    return PyErr_Format(PyExc_TypeError,
-                        "order is the name of a preset, a Policy, or a list or tuple of names of protocols, not %.200s",
-                        Py_TYPE(order)->tp_name);
+    return PyErr_Format(
+        PyExc_TypeError,
+        "a policy is the name of a preset, a Policy, or a list or tuple of names of protocols, not %.200s",
+        Py_TYPE(order)->tp_name);
   }
   if (lookup != Py_None) {
     const int i = one_of("lookup", lookup, lookup_words);
@@ -333,7 +338,7 @@ const Policy* policy_from_object(State& s, PyObject* o, Policy* storage) noexcep
 PyObject* policy_object(State& s, const Policy& p) noexcept { return make(s.policy_type, p); }
 
 PyObject* policy_words(const Policy& p) noexcept {
-  for (int i = 1; i < preset_count; ++i) {
+  for (int i = 0; i < preset_count; ++i) {
     if (presets[i].policy == p) return PyUnicode_FromFormat("Policy('%s')", presets[i].name);
   }
   Ref order(order_of(p)), final(final_of(p));

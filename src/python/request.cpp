@@ -26,6 +26,7 @@ bool add_waiver(PyObject* name, Request* r) noexcept {
 }
 
 bool read_allow(PyObject* o, Request* r) noexcept {
+  if (o == Py_None) return true;
   if (PyUnicode_Check(o)) return add_waiver(o, r);
   Ref iterator(PyObject_GetIter(o));
   if (!iterator) {

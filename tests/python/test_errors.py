@@ -213,7 +213,6 @@ def test_pickled_without_the_producers_exceptions() -> None:
         ({"allow": ["mask", "all"]}, ValueError, "grad"),
         ({"allow": [1]}, TypeError, "grad"),
         ({"allow": 1}, TypeError, "allow"),
-        ({"allow": None}, TypeError, "allow"),
         ({"copy": True}, TypeError, "writable"),
     ],
 )

@@ -72,7 +72,7 @@ def test_copy_and_pickle() -> None:
         (["dlpack", "nobody"], {}, ValueError, "array_interface"),
         (["dlpack", "buffer", "dlpack"], {}, ValueError, "twice"),
         ("nobody", {}, ValueError, "default"),
-        (1, {}, TypeError, "order"),
+        (1, {}, TypeError, "a policy is"),
         ([b"dlpack"], {}, TypeError, "names"),
         (["dlpack"], {"lookup": "both"}, ValueError, "type_first"),
         (["dlpack"], {"on_failure": "ignore"}, ValueError, "continue"),
