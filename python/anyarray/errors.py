@@ -132,13 +132,14 @@ def make_error(
     return error
 
 
+_EXPLAIN = "anyarray.explain() with the same arguments shows every try"
 _ADVICE = {
     "mismatch": "What is asked for is required, never converted: convert the array first, or leave the condition out.",
     "other device": "The array isn't moved: copy it to that device with its own library first.",
-    "failed": "anyarray.explain() with the same arguments shows every try; the last producer's error is chained to this one.",
-    "invalid": "The producer breaks a rule of the protocol; anyarray.explain() with the same arguments shows every try.",
+    "failed": f"{_EXPLAIN}; the last producer's error is chained to this one.",
+    "invalid": f"The producer breaks a rule of the protocol; {_EXPLAIN}.",
     "unsupported": "Convert the array with its own library first, e.g. to a dtype or layout of fixed size.",
-    "skipped": "Nothing that this object offers can serve its device; anyarray.explain() with the same arguments shows why.",
+    "skipped": f"Nothing that this object offers can serve its device; {_EXPLAIN}.",
 }
 
 
