@@ -115,6 +115,12 @@ bool has_descr_form(DType d) noexcept {
   return true;
 }
 
+/// What stands for memory without elements: NumPy before 2.3 takes the address 0 for no data, and fails.
+static void* address_of(const Descriptor& d) noexcept {
+  alignas(64) static char nothing[64];
+  return d.data != nullptr ? d.data : nothing;
+}
+
 PyObject* interface_dict(ArrayObject* a, bool raw) noexcept {
   const Reading d(a);
   if (!d) return nullptr;
@@ -133,7 +139,7 @@ PyObject* interface_dict(ArrayObject* a, bool raw) noexcept {
   if (!set_item(dict.get(), "shape", PyObject_GetAttrString(self, "shape")) ||
       !set_item(dict.get(), "typestr", PyUnicode_FromString(text)) || !set_item(dict.get(), "descr", descr) ||
       !set_item(dict.get(), "data",
-                Py_BuildValue("(NN)", PyLong_FromVoidPtr(d->data), PyBool_FromLong(d->readonly()))) ||
+                Py_BuildValue("(NN)", PyLong_FromVoidPtr(address_of(*d)), PyBool_FromLong(d->readonly()))) ||
       !set_item(dict.get(), "strides", strides) || !set_item(dict.get(), "version", PyLong_FromLong(3))) {
     return nullptr;
   }
