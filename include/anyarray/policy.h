@@ -110,6 +110,13 @@ inline constexpr int cause_count = static_cast<int>(Cause::count);
 /// "none", "read", "attribute_error", …
 const char* cause_name(Cause cause) noexcept;
 
+/// Rows that are looked up as an attribute, which alone can be None.
+inline constexpr std::uint16_t attribute_rows = 0
+#define ANYARRAY_PROTOCOL(id, attribute, traits, text) | (sizeof(attribute) > 1 ? mask_of(Protocol::id) : 0)
+#include "anyarray/protocols.def"
+#undef ANYARRAY_PROTOCOL
+    ;
+
 /// An order of tries and what counts as a reason to go on. Trivially copyable; two that say the same are the same to
 /// the engine's cache, whoever made them and when.
 struct Policy {
@@ -120,7 +127,7 @@ struct Policy {
   bool device_first = false;
   DeviceMethod device_method = DeviceMethod::ignored;
   std::uint8_t reserved = 0;
-  std::uint16_t careful = 0;              ///< rows where None or read-only memory ends it; kept by end() and pass()
+  std::uint16_t careful = 0;  ///< rows where None (of an attribute) or read-only memory ends it; by end() and pass()
   std::uint16_t final[cause_count] = {};  ///< rows for which this cause ends the search even under OnFailure::go_on
   ProtocolMask mask = 0;                  ///< the rows in the order
 
@@ -137,7 +144,7 @@ struct Policy {
   /// Makes `cause` final for these rows.
   constexpr Policy& end(Cause cause, ProtocolMask of_rows) noexcept {
     final[static_cast<int>(cause)] |= static_cast<std::uint16_t>(of_rows & mask);
-    careful = final[static_cast<int>(Cause::none)] | final[static_cast<int>(Cause::read_only)];
+    careful = (final[static_cast<int>(Cause::none)] & attribute_rows) | final[static_cast<int>(Cause::read_only)];
     return *this;
   }
   /// Makes every cause final for these rows but None, which stays absence, and what is read-only.
@@ -150,7 +157,7 @@ struct Policy {
   /// Lets the search go on after `cause` in these rows.
   constexpr Policy& pass(Cause cause, ProtocolMask of_rows) noexcept {
     final[static_cast<int>(cause)] &= static_cast<std::uint16_t>(~of_rows);
-    careful = final[static_cast<int>(Cause::none)] | final[static_cast<int>(Cause::read_only)];
+    careful = (final[static_cast<int>(Cause::none)] & attribute_rows) | final[static_cast<int>(Cause::read_only)];
     return *this;
   }
   /// Whether some cause ends the search by itself.

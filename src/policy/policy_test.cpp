@@ -152,8 +152,8 @@ void test_own_policies() {
   CHECK(asks != p && asks.traits() != p.traits());
   for (Cause cause : {Cause::none, Cause::read_only}) {
     Policy other = p;
-    CHECK(other.end(cause, mask_of(Protocol::buffer)).traits() != p.traits());
-    CHECK(other.pass(cause, mask_of(Protocol::buffer)) == p && other.traits() == p.traits());
+    CHECK(other.end(cause, mask_of(Protocol::dlpack)).traits() != p.traits());
+    CHECK(other.pass(cause, mask_of(Protocol::dlpack)) == p && other.traits() == p.traits());
   }
   Policy shorter = make_policy({Protocol::dlpack, Protocol::buffer});
   Policy padded = shorter;
