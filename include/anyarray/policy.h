@@ -126,8 +126,8 @@ struct Policy {
   OnFailure on_failure = OnFailure::go_on;
   bool device_first = false;
   DeviceMethod device_method = DeviceMethod::ignored;
-  std::uint8_t reserved = 0;
-  std::uint16_t careful = 0;  ///< rows where None (of an attribute) or read-only memory ends it; by end() and pass()
+  bool none_ends = false;  ///< whether None ends it for some row with an attribute; kept by end() and pass()
+  std::uint16_t reserved = 0;
   std::uint16_t final[cause_count] = {};  ///< rows for which this cause ends the search even under OnFailure::go_on
   ProtocolMask mask = 0;                  ///< the rows in the order
 
@@ -144,7 +144,7 @@ struct Policy {
   /// Makes `cause` final for these rows.
   constexpr Policy& end(Cause cause, ProtocolMask of_rows) noexcept {
     final[static_cast<int>(cause)] |= static_cast<std::uint16_t>(of_rows & mask);
-    careful = (final[static_cast<int>(Cause::none)] & attribute_rows) | final[static_cast<int>(Cause::read_only)];
+    none_ends = (final[static_cast<int>(Cause::none)] & attribute_rows) != 0;
     return *this;
   }
   /// Makes every cause final for these rows but None, which stays absence, and what is read-only.
@@ -157,7 +157,7 @@ struct Policy {
   /// Lets the search go on after `cause` in these rows.
   constexpr Policy& pass(Cause cause, ProtocolMask of_rows) noexcept {
     final[static_cast<int>(cause)] &= static_cast<std::uint16_t>(~of_rows);
-    careful = (final[static_cast<int>(Cause::none)] & attribute_rows) | final[static_cast<int>(Cause::read_only)];
+    none_ends = (final[static_cast<int>(Cause::none)] & attribute_rows) != 0;
     return *this;
   }
   /// Whether some cause ends the search by itself.

@@ -79,17 +79,21 @@ ProtocolMask uncallable_rows(const Context& cx, PyTypeObject* type) noexcept {
   return mask;
 }
 
-/// How many leading rows may be tried without the questions that run() asks before a row.
+/// How many leading rows may be tried without the questions that run() asks before a row, or after one that wasn't
+/// there. What the cache's key doesn't tell has no say: two policies that differ in it share a plan.
 std::uint8_t quick_rows(const Route& r, const Policy& policy) noexcept {
   if (r.guard_before != nullptr) return 0;
   // skip_buffer is asked once, before the first row: it must be the buffer, and another must follow.
   if (r.skip_buffer != nullptr && (r.n < 2 || r.plan[0] != static_cast<int>(Protocol::buffer))) return 0;
   std::uint8_t n = 0;
   const bool asks = policy.device_first && (r.on_type & mask_of(Protocol::dlpack)) != 0;
-  const ProtocolMask careful =
-      policy.careful | (policy.device_method != DeviceMethod::ignored ? mask_of(Protocol::dlpack) : 0);
-  const auto is_asked = [&](Protocol row) { return (asks && asks_device(row)) || (careful & mask_of(row)) != 0; };
-  while (n < r.n && !is_asked(static_cast<Protocol>(r.plan[n]))) ++n;
+  const auto is_asked = [&](Protocol row) {
+    return (asks && asks_device(row)) || (row == Protocol::dlpack && policy.device_method != DeviceMethod::ignored);
+  };
+  while (n < r.n && !is_asked(static_cast<Protocol>(r.plan[n]))) {
+    const ProtocolMask row = mask_of(static_cast<Protocol>(r.plan[n++]));
+    if (policy.none_ends && (row & attribute_rows) != 0) break;
+  }
   return r.skip_buffer != nullptr && n < 2 ? 0 : n;
 }
 
@@ -136,9 +140,9 @@ Route* probe(Context& cx, PyTypeObject* type, const Policy& policy, Route* slot,
   plan(r, policy, on_instance, none);
   r.n_quick = quick_rows(r, policy);
   r.quick = quick_way(cx, r);
-  // Code of others may have changed the type meanwhile. Nor is a plan kept that `careful`, in which two causes are one
-  // to the cache, had a say in.
-  const bool cacheable = r.tag != 0 && r.tag == type->tp_version_tag && (none & policy.careful) == 0;
+  // Code of others may have changed the type meanwhile. Nor is a plan kept in which None on the type had a say: for
+  // which rows it ends a search isn't in the key.
+  const bool cacheable = r.tag != 0 && r.tag == type->tp_version_tag && (none == 0 || !policy.none_ends);
   Route* target = cacheable && slot->pins == 0 ? slot : local;
   *target = r;
   return target;

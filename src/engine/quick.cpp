@@ -38,6 +38,7 @@ template <class Tried>
 __attribute__((always_inline)) inline Status finish(Context& cx, PyObject* obj, Route& route, Borrow& out, Protocol row,
                                                     Status s, Failure& why, const Call& call, Tried&& tried) noexcept {
   if (__builtin_expect(s == Status::ok, 1)) s = check_taken(cx, obj, route, nothing_asked, row, out, why);
+  if (__builtin_expect(s == Status::ok && refuses_read_only(*call.policy, row, out), 0)) s = refuse_read_only(out, why);
   --route.pins;
   if (__builtin_expect(s == Status::ok, 1)) return s;
   return take_the_rest(cx, obj, out, row, tried(), s, why, call);
@@ -199,6 +200,7 @@ __attribute__((noinline)) Status take_by_policy(Context& cx, PyObject* obj, Borr
   begin(out);
   Route* route = find_cached(cx, Py_TYPE(obj), *call.policy);
   if (__builtin_expect(route == nullptr, 0)) return take_all(cx, obj, out, call);
+  if (call.policy->ends_on(Cause::read_only) != 0) return take_route(cx, obj, *route, out, call);
   if (route->quick == Quick::numpy) {
     if (numpy_decode_known(cx, obj, out)) {
       out.protocol = static_cast<std::uint8_t>(Protocol::numpy);

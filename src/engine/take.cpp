@@ -124,9 +124,7 @@ Status try_row(Context& cx, PyObject* obj, const Route& route, const Policy& pol
   if (s == Status::ok) s = check_taken(cx, obj, route, request, row, out, why);
   if (s != Status::ok) return s;
   if (request.has_conditions()) s = meets(out.desc, request, &why.reason);
-  if (s == Status::ok && out.desc.readonly() && (policy.ends_on(Cause::read_only) & mask_of(row)) != 0) {
-    s = because(Status::mismatch, &why.reason, "it is read-only, which this consumer refuses");
-  }
+  if (s == Status::ok && refuses_read_only(policy, row, out)) return refuse_read_only(out, why);
   if (s != Status::ok) give_back(out);
   return s;
 }
@@ -156,13 +154,15 @@ Status run(Context& cx, PyObject* obj, const Route& route, const Policy& policy,
   int i = 0;
   for (; i < route.n; ++i) {
     const auto row = static_cast<Protocol>(route.plan[i]);
-    if ((tried & mask_of(row)) != 0) continue;
+    const bool was_tried = (tried & mask_of(row)) != 0;
+    const bool none_ends = (policy.ends_on(Cause::none) & mask_of(row)) != 0;
+    if (was_tried && !none_ends) continue;
     Failure why;
     const std::int64_t start = trace.full() ? now_ns() : 0;
-    Status s = try_row(cx, obj, route, policy, request, row, device, out, why);
+    Status s = was_tried ? Status::not_offered : try_row(cx, obj, route, policy, request, row, device, out, why);
     if (s == Status::ok && !trace.full()) return Status::ok;
     Cause cause = cause_of(s, why);
-    if (s == Status::not_offered && (policy.ends_on(Cause::none) & mask_of(row)) != 0) {
+    if (s == Status::not_offered && none_ends) {
       s = ask_for_none(cx, obj, row, why);
       cause = s == Status::invalid ? Cause::none : cause_of(s, why);
     }

@@ -57,6 +57,16 @@ inline Cause cause_of(Status s, const Failure& why) noexcept {
   return Cause::call;
 }
 
+/// Whether the policy ends the search at read-only memory of this row.
+inline bool refuses_read_only(const Policy& policy, Protocol row, const Borrow& out) noexcept {
+  return out.desc.readonly() && (policy.ends_on(Cause::read_only) & mask_of(row)) != 0;
+}
+
+__attribute__((noinline)) inline Status refuse_read_only(Borrow& out, Failure& why) noexcept {
+  give_back(out);
+  return because(Status::mismatch, &why.reason, "it is read-only, which this consumer refuses");
+}
+
 /// Writes a line of the account. Takes the exception out of `why`.
 inline void record(Trace& trace, Protocol row, Status s, Failure& why, std::int64_t ns) noexcept {
   Attempt& a = trace.add(row, s);

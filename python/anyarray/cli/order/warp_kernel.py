@@ -6,6 +6,8 @@ from typing import Any
 
 wp: Any = importlib.import_module("warp")
 
+# Warp has no type hints, and reads its own types, which are values, where annotations stand.
+
 
 @wp.kernel  # type: ignore[untyped-decorator]
 def first(array: wp.array(dtype=wp.float32), out: wp.array(dtype=wp.float32)):  # type: ignore[no-untyped-def, valid-type]
