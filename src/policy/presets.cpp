@@ -42,11 +42,12 @@ constexpr Policy with_device(Policy p, DeviceMethod use) noexcept {
   return p;
 }
 
-/// np.asarray, and whoever ends in it; `before`: what is looked at earlier.
+/// np.asarray.
 constexpr Policy as_numpy() noexcept {
   Policy p = strict({numpy, buffer, array_struct, interface, array_method});
   return forgive_buffer(p);
 }
+/// Another protocol before it, and an ndarray before that or after.
 constexpr Policy then_numpy(Protocol before, bool native_first) noexcept {
   Policy p = native_first ? strict({numpy, before, buffer, array_struct, interface, array_method})
                           : strict({before, numpy, buffer, array_struct, interface, array_method});
@@ -90,11 +91,6 @@ constexpr Policy numba_policy() noexcept {
   Policy p =
       with_device(strict({numpy, dlpack, cuda, buffer, array_struct, interface, array_method}), DeviceMethod::checked);
   return forgive_buffer(p);
-}
-
-constexpr Policy ucxx_policy() noexcept {
-  Policy p = strict({cuda, buffer});
-  return p.pass(Cause::none, masks(cuda));
 }
 
 constexpr const char* zero_d = "a 0-d array of objects, without a word";
@@ -183,8 +179,9 @@ const Preset presets[] = {
     {"numba.as_cuda_array", forgive_none(strict({cuda}), masks(cuda)), "CUDA interface alone",
      "numba.cuda.as_cuda_array", "cuda_array_interface", "", "TypeError", "0.30.4", "numba-cuda b18b944b2f, api.py",
      false},
-    {"ucxx", ucxx_policy(), "CUDA interface, where it isn't None, else the buffer", "ucxx.Array",
-     "cuda_array_interface buffer", "", "TypeError", "main of 2026-08-20", "ucxx 458950913f, arr.pyx Array", false},
+    {"ucxx", forgive_none(strict({cuda, buffer}), masks(cuda)), "CUDA interface, where it isn't None, else the buffer",
+     "ucxx.Array", "cuda_array_interface buffer", "", "TypeError", "main of 2026-08-20",
+     "ucxx 458950913f, arr.pyx Array", false},
     {"arrow", strict({arrow, numpy}), "Arrow's C data, then a 1-D ndarray", "pyarrow.array",
      "=Array =__arrow_array__ =__arrow_c_device_array__ arrow_array numpy =sequence", "", "TypeError", "26.0.1",
      "arrow 515410b2a1, python/pyarrow/array.pxi array", true},
