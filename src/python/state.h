@@ -206,6 +206,9 @@ bool host_can(ArrayObject* a, const Descriptor& d, const char* what) noexcept;
 const dlpack::Tensor* array_tensor(ArrayObject* a) noexcept;
 /// A struct for a consumer, which owns it: a share of the array, in its deleter. Null with an exception set.
 dlpack::ManagedTensorVersioned* array_export(ArrayObject* a) noexcept;
+/// A legacy capsule whatever it can't say of the array, for convert(), which has made sure that the library doesn't
+/// write where it mustn't. Null with an exception set.
+PyObject* legacy_capsule(ArrayObject* a) noexcept;
 /// The Array of this interpreter that a borrow over DLPack is a share of: where the collector must go on. Or null.
 PyObject* exported_array(const State& s, const Borrow& b) noexcept;
 /// The DLPack C exchange table of Arrays, one for all interpreters, and a capsule of it.
