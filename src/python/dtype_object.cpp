@@ -195,14 +195,7 @@ PyObject* get_base(PyObject* self, void*) {
 }
 PyObject* get_shape(PyObject* self, void*) {
   const InternedType* t = interned_type(as_dtype(self)->value);
-  const int n = t != nullptr ? t->ndim : 0;
-  Ref shape(PyTuple_New(n));
-  for (int i = 0; shape && i < n; ++i) {
-    PyObject* v = PyLong_FromLongLong(t->shape[i]);
-    if (v == nullptr) return nullptr;
-    PyTuple_SET_ITEM(shape.get(), i, v);
-  }
-  return shape.release();
+  return t != nullptr ? tuple_of(t->shape, t->ndim) : PyTuple_New(0);
 }
 
 /// Pickled and copied by name; a struct or sub-array by its parts.

@@ -188,6 +188,7 @@ extern PyMethodDef array_methods[];
 extern PyMethodDef array_dlpack_methods[];
 extern PyMethodDef array_arrow_methods[];
 PyObject* array_repr(PyObject* self);
+PyObject* tuple_of(const std::int64_t* values, int n) noexcept;  ///< of int; new reference
 Py_ssize_t array_length(PyObject* self);
 int array_getbuffer(PyObject* self, Py_buffer* view, int flags);
 void array_releasebuffer(PyObject* self, Py_buffer* view);
