@@ -30,6 +30,18 @@ inline constexpr int dealloc_depth_max = 64;
 inline constexpr int scalar_codes = 18;
 inline constexpr int scalar_sizes = 17;
 
+/// Whether facts about this type lie in such a table, at [code][bits / 8].
+inline bool is_tabled(DType d) noexcept {
+  return d.attributes == 0 && d.count == 1 && static_cast<unsigned>(d.code) < scalar_codes && d.bits % 8 == 0 &&
+         d.bits / 8 < scalar_sizes;
+}
+/// The slot of any type in a direct-mapped cache of that many.
+inline unsigned slot_of(DType d, unsigned slots) noexcept {
+  std::uint64_t key;
+  std::memcpy(&key, &d, sizeof key);
+  return static_cast<unsigned>((key ^ key >> 8 ^ key >> 16 ^ key >> 32) % slots);
+}
+
 struct ArrayObject;
 
 /// What an element type can be served over (capability bits), once asked.
