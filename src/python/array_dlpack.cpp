@@ -281,7 +281,7 @@ PyObject* dlpack_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   Asked asked;
   if (kwnames != nullptr && !read_keywords(a->state->cx.names, args, kwnames, &given)) return nullptr;
   if (!read_max_version(given.max_version, &asked)) return nullptr;
-  if (a->released) return refuse("the array was released: take a new view of the object it came from");
+  if (!can_export(a)) return nullptr;
   const Reading d(a);
   bool to_cpu = false;
   if (!read_stream(given.stream, *d) || !read_device(given.dl_device, *d, &to_cpu)) return nullptr;

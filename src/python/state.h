@@ -157,6 +157,8 @@ void array_dealloc(PyObject* self);
 inline bool is_any_array(PyObject* o) noexcept { return Py_TYPE(o)->tp_dealloc == array_dealloc; }
 /// The descriptor, or null with ValueError when the array was released.
 const Descriptor* array_descriptor(ArrayObject* a) noexcept;
+/// The same for protocols whose error is a BufferError: false with it set when the array was released.
+bool can_export(ArrayObject* a) noexcept;
 /// The descriptor of a live array for the length of a call. Whatever allocates can run a collection, and so anybody's
 /// code: meanwhile release() is refused. False with ValueError set when the array was released already.
 class Reading {
