@@ -7,8 +7,8 @@
 ((3,), 'uint8', True)
 """
 
-from ._convert import explain_convert, from_dlpack
-from ._convert.record import Conversion
+from typing import TYPE_CHECKING, Any
+
 from ._core import (
     Array,
     DType,
@@ -29,7 +29,11 @@ from ._policy import default_policy
 from ._version import __version__
 from .device import Device, DeviceType
 from .errors import Attempt, ExchangeError, NotAnArrayError, NotServedError
-from .explanation import Explanation
+
+if TYPE_CHECKING:
+    from ._convert import explain_convert, from_dlpack
+    from ._convert.record import Conversion
+    from .explanation import Explanation
 
 __all__ = [
     "Array",
@@ -59,3 +63,25 @@ __all__ = [
     "set_default_policy",
     "view",
 ]
+
+# Imported when first asked for: nothing of it, nor dataclasses and inspect behind it, is needed to take an array.
+_LATER = {
+    "Conversion": "_convert.record",
+    "Explanation": "explanation",
+    "explain_convert": "_convert",
+    "from_dlpack": "_convert",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -19,17 +19,15 @@ struct Call {
 inline constexpr Call quiet_call{&default_policy, nullptr, false};
 inline constexpr Call raising_call{&default_policy, nullptr, true};
 
-/// Whether a request asks for nothing but a policy.
-inline bool asks_policy_alone(const Request& r) noexcept {
-  return r.policy != nullptr && r.allow == 0 && !r.has_conditions();
-}
-
 /// take() under the default policy with nothing asked.
 Status take_first(Context& cx, PyObject* obj, Borrow& out, const Call& call) noexcept;
 /// The same for an exact memoryview.
 Status take_first_memoryview(Context& cx, PyObject* obj, Borrow& out, const Call& call) noexcept;
 /// take() with nothing asked but a policy.
 Status take_by_policy(Context& cx, PyObject* obj, Borrow& out, const Call& call) noexcept;
+/// take() with a request, or under another default policy than the library's; the quick way where nothing but a policy
+/// is asked for. With `raise` the one error is set on failure.
+Status take_as_asked(Context& cx, PyObject* obj, const Request* request, Borrow& out, bool raise) noexcept;
 
 /// Calls nothing but at its very end, so that no register has to be saved.
 __attribute__((always_inline)) inline Status take_quick(Context& cx, PyObject* obj, Borrow& out,

@@ -216,4 +216,17 @@ __attribute__((noinline)) Status take_by_policy(Context& cx, PyObject* obj, Borr
   return take_route(cx, obj, *route, out, call);
 }
 
+__attribute__((noinline)) Status take_as_asked(Context& cx, PyObject* obj, const Request* request, Borrow& out,
+                                               bool raise) noexcept {
+  if (request == nullptr || (request->allow == 0 && !request->has_conditions())) {
+    Policy storage;
+    const Policy& policy = policy_of(cx, request, &storage);
+    return take_by_policy(cx, obj, out, {&policy, request, raise});
+  }
+  Trace trace;
+  const Status status = take(cx, obj, request, out, trace);
+  if (__builtin_expect(status != Status::ok, 0) && raise) raise_trace(cx, obj, request, status, trace);
+  return status;
+}
+
 }  // namespace anyarray

@@ -151,12 +151,6 @@ bool encode(const Descriptor& d, arrow::Say say, arrow::Form* out) noexcept {
   return s == Status::ok;
 }
 
-bool is_released(ArrayObject* a) noexcept {
-  if (!a->released) return false;
-  PyErr_SetString(PyExc_BufferError, "the array was released: take a new view of the object it came from");
-  return true;
-}
-
 PyObject* arrow_c_array(PyObject* self, PyObject* args, PyObject* keywords) {
   static const char* const names[] = {"requested_schema", nullptr};
   PyObject* requested = Py_None;
@@ -164,7 +158,7 @@ PyObject* arrow_c_array(PyObject* self, PyObject* args, PyObject* keywords) {
     return nullptr;
   }
   ArrayObject* a = as_array(self);
-  if (is_released(a)) return nullptr;
+  if (!can_export(a)) return nullptr;
   const Reading d(a);
   arrow::Say say;
   arrow::Form form;
@@ -176,7 +170,7 @@ PyObject* arrow_c_array(PyObject* self, PyObject* args, PyObject* keywords) {
 
 PyObject* arrow_c_schema(PyObject* self, PyObject*) {
   ArrayObject* a = as_array(self);
-  if (is_released(a)) return nullptr;
+  if (!can_export(a)) return nullptr;
   const Reading d(a);
   arrow::Form form;
   return encode(*d, arrow::Say::as_it_lies, &form) ? schema_capsule(form) : nullptr;

@@ -15,19 +15,6 @@ const char* protocol_name(const ArrayObject* a) noexcept {
   return a->borrow.protocol != no_protocol ? protocol_rows[a->borrow.protocol].name : nullptr;
 }
 
-PyObject* tuple_of(const std::int64_t* values, int n) noexcept {
-  PyObject* t = PyTuple_New(n);
-  for (int i = 0; t != nullptr && i < n; ++i) {
-    PyObject* v = PyLong_FromLongLong(values[i]);
-    if (v == nullptr) {
-      Py_CLEAR(t);
-    } else {
-      PyTuple_SET_ITEM(t, i, v);
-    }
-  }
-  return t;
-}
-
 /// A getter from an expression in the descriptor `d` and the array `a`.
 #define ANYARRAY_GETTER(name, expression)             \
   PyObject* get_##name(PyObject* self, void*) {       \
@@ -63,6 +50,16 @@ PyObject* enter(PyObject* self, PyObject*) {
 PyObject* leave(PyObject* self, PyObject*) { return array_release(self, nullptr); }
 
 }  // namespace
+
+PyObject* tuple_of(const std::int64_t* values, int n) noexcept {
+  Ref all(PyTuple_New(n));
+  for (int i = 0; all && i < n; ++i) {
+    PyObject* v = PyLong_FromLongLong(values[i]);
+    if (v == nullptr) return nullptr;
+    PyTuple_SET_ITEM(all.get(), i, v);
+  }
+  return all.release();
+}
 
 PyGetSetDef array_getset[] = {
     {"shape", get_shape, nullptr, "Extents in elements, a tuple of int.", nullptr},

@@ -50,7 +50,7 @@ const std::int64_t* plain_strides(const Descriptor& d, bool fortran, void** made
 }
 
 int fill(ArrayObject* a, Py_buffer* view, int flags) noexcept {
-  if (a->released) return refuse("the array was released: take a new view of the object it came from");
+  if (!can_export(a)) return -1;
   const Reading reading(a);
   const Descriptor& d = *reading;
   const auto asked = [flags](int what) { return (flags & what) == what; };

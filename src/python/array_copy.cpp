@@ -82,7 +82,7 @@ PyObject* reduce(PyObject* self, long protocol) noexcept {
   PyObject* type = reinterpret_cast<PyObject*>(d->readonly() ? &PyBytes_Type : &PyByteArray_Type);
   const Ref carried(protocol >= 5 ? PyPickleBuffer_FromObject(bytes.get()) : PyObject_CallOneArg(type, bytes.get()));
   const Ref make(carried ? package_function("anyarray._rebuild", "array") : nullptr);
-  const Ref shape(make ? PyObject_GetAttrString(self, "shape") : nullptr);
+  const Ref shape(make ? tuple_of(d->shape, d->ndim) : nullptr);
   PyObject* dtype = shape ? reinterpret_cast<PyObject*>(array_dtype(a)) : nullptr;
   if (dtype == nullptr) return nullptr;
   return Py_BuildValue("O(OOOsO)", make.get(), carried.get(), dtype, shape.get(), f ? "F" : "C",

@@ -115,15 +115,22 @@ PyObject* in_capsule(Block<Managed>* block, const Asked& asked, std::uint64_t fl
   return capsule;
 }
 
+/// The struct of an array's own tensor, which is a share of the array. Null with an exception set.
 template <class Managed>
-PyObject* lend(ArrayObject* a, const Asked& asked) noexcept {
+Block<Managed>* share_block(ArrayObject* a) noexcept {
   const Tensor* tensor = array_tensor(a);
-  if (tensor == nullptr || !can_say(asked, a->tensor_flags)) return nullptr;
-  Block<Managed>* block = make_block<Managed>(*tensor);
+  Block<Managed>* block = tensor != nullptr ? make_block<Managed>(*tensor) : nullptr;
   if (block == nullptr) return nullptr;
   share(a);
   block->array = a;
-  return in_capsule(block, asked, a->tensor_flags);
+  return block;
+}
+
+template <class Managed>
+PyObject* lend(ArrayObject* a, const Asked& asked) noexcept {
+  if (array_tensor(a) == nullptr || !can_say(asked, a->tensor_flags)) return nullptr;
+  Block<Managed>* block = share_block<Managed>(a);
+  return block != nullptr ? in_capsule(block, asked, a->tensor_flags) : nullptr;
 }
 
 /// New memory on the host, row-major, whose only owner is the consumer.
@@ -274,7 +281,7 @@ PyObject* dlpack_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
   Asked asked;
   if (kwnames != nullptr && !read_keywords(a->state->cx.names, args, kwnames, &given)) return nullptr;
   if (!read_max_version(given.max_version, &asked)) return nullptr;
-  if (a->released) return refuse("the array was released: take a new view of the object it came from");
+  if (!can_export(a)) return nullptr;
   const Reading d(a);
   bool to_cpu = false;
   if (!read_stream(given.stream, *d) || !read_device(given.dl_device, *d, &to_cpu)) return nullptr;
@@ -330,14 +337,18 @@ const Tensor* array_tensor(ArrayObject* a) noexcept {
 }
 
 ManagedTensorVersioned* array_export(ArrayObject* a) noexcept {
-  const Tensor* tensor = array_tensor(a);
-  if (tensor == nullptr) return nullptr;
-  auto* block = make_block<ManagedTensorVersioned>(*tensor);
+  auto* block = share_block<ManagedTensorVersioned>(a);
   if (block == nullptr) return nullptr;
-  share(a);
-  block->array = a;
   set_header(block->managed, Asked{}, a->tensor_flags);
   return &block->managed;
+}
+
+PyObject* legacy_capsule(ArrayObject* a) noexcept {
+  auto* block = share_block<ManagedTensor>(a);
+  if (block == nullptr) return nullptr;
+  // Memory that the host can read is the host's: libraries refuse the number of pinned memory.
+  if (host_readable(block->managed.tensor.device.type)) block->managed.tensor.device = cpu_device;
+  return in_capsule(block, Asked{}, 0);
 }
 
 PyObject* exported_array(const State& s, const Borrow& b) noexcept {

@@ -84,10 +84,7 @@ ArrayObject* array_of(void* object) noexcept {
                  o != nullptr ? Py_TYPE(o)->tp_name : "a null pointer");
     return nullptr;
   }
-  ArrayObject* a = as_array(o);
-  if (!a->released) return a;
-  PyErr_SetString(PyExc_BufferError, "the array was released: take a new view of the object it came from");
-  return nullptr;
+  return can_export(as_array(o)) ? as_array(o) : nullptr;
 }
 
 int export_array(void* object, ManagedTensorVersioned** out) {

@@ -26,12 +26,7 @@ PyObject* descr_row(const Field& f) noexcept {
   const InternedType* t = interned_type(base);
   if (t != nullptr && t->ndim > 0) {
     base = t->base;
-    shape = Ref(PyTuple_New(t->ndim));
-    for (int i = 0; shape && i < t->ndim; ++i) {
-      PyObject* n = PyLong_FromLongLong(t->shape[i]);
-      if (n == nullptr) return nullptr;
-      PyTuple_SET_ITEM(shape.get(), i, n);
-    }
+    shape = Ref(tuple_of(t->shape, t->ndim));
     if (!shape) return nullptr;
   }
   Ref type;
@@ -132,11 +127,10 @@ PyObject* interface_dict(ArrayObject* a, bool raw) noexcept {
   }
   Ref dict(PyDict_New());
   if (!dict) return nullptr;
-  PyObject* self = reinterpret_cast<PyObject*>(a);
   const bool simple = raw || interned_type(d->dtype) == nullptr;
   PyObject* descr = simple ? Py_BuildValue("[(ss)]", "", text) : descr_list(d->dtype);
-  PyObject* strides = d->c_contiguous() ? Py_NewRef(Py_None) : PyObject_GetAttrString(self, "strides");
-  if (!set_item(dict.get(), "shape", PyObject_GetAttrString(self, "shape")) ||
+  PyObject* strides = d->c_contiguous() ? Py_NewRef(Py_None) : tuple_of(d->strides, d->ndim);
+  if (!set_item(dict.get(), "shape", tuple_of(d->shape, d->ndim)) ||
       !set_item(dict.get(), "typestr", PyUnicode_FromString(text)) || !set_item(dict.get(), "descr", descr) ||
       !set_item(dict.get(), "data",
                 Py_BuildValue("(NN)", PyLong_FromVoidPtr(address_of(*d)), PyBool_FromLong(d->readonly()))) ||

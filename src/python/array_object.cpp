@@ -165,6 +165,12 @@ const Descriptor* array_descriptor(ArrayObject* a) noexcept {
   return &a->borrow.desc;
 }
 
+bool can_export(ArrayObject* a) noexcept {
+  if (__builtin_expect(!a->released, 1)) return true;
+  PyErr_SetString(PyExc_BufferError, "the array was released: take a new view of the object it came from");
+  return false;
+}
+
 DTypeObject* array_dtype(ArrayObject* a) noexcept {
   if (a->dtype == nullptr) {
     const Descriptor* d = array_descriptor(a);

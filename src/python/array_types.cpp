@@ -96,14 +96,8 @@ std::uint8_t capabilities_of_dtype(DType d) noexcept {
 }
 
 inline std::uint8_t capabilities(State& s, DType d) noexcept {
-  const auto code = static_cast<unsigned>(d.code);
-  if (__builtin_expect(d.attributes == 0 && d.count == 1 && code < scalar_codes && d.bits <= 128 && d.bits % 8 == 0,
-                       1)) {
-    return s.scalar_capabilities[code][d.bits / 8];
-  }
-  std::uint64_t key;
-  std::memcpy(&key, &d, sizeof key);
-  KnownCapabilities& known = s.known_capabilities[(key ^ key >> 8 ^ key >> 32) % known_capabilities_max];
+  if (__builtin_expect(is_tabled(d), 1)) return s.scalar_capabilities[static_cast<unsigned>(d.code)][d.bits / 8];
+  KnownCapabilities& known = s.known_capabilities[slot_of(d, known_capabilities_max)];
   if (!known.filled || known.dtype != d) known = {d, true, capabilities_of_dtype(d)};
   return known.capabilities;
 }

@@ -14,33 +14,18 @@ namespace {
 
 Context& context_of(void* context) noexcept { return *static_cast<Context*>(context); }
 
-/// With a request, or under another default policy than the library's.
-__attribute__((noinline)) Status borrow_as_asked(Context& cx, PyObject* obj, const Request* request, Borrow& out,
-                                                 bool raise) {
-  if (request == nullptr) {
-    Policy storage;
-    const Policy& policy = policy_of(cx, nullptr, &storage);
-    return take_by_policy(cx, obj, out, {&policy, nullptr, raise});
-  }
-  if (asks_policy_alone(*request)) return take_by_policy(cx, obj, out, {request->policy, request, raise});
-  Trace trace;
-  const Status status = take(cx, obj, request, out, trace);
-  if (__builtin_expect(status != Status::ok, 0) && raise) raise_trace(cx, obj, request, status, trace);
-  return status;
-}
-
 namespace table {
 
 Status borrow(void* context, PyObject* obj, const Request* request, Borrow* out) {
   Context& cx = context_of(context);
   if (request == nullptr && cx.current_policy == nullptr) return take_quick(cx, obj, *out, quiet_call);
-  return borrow_as_asked(cx, obj, request, *out, false);
+  return take_as_asked(cx, obj, request, *out, false);
 }
 
 Status borrow_or_raise(void* context, PyObject* obj, const Request* request, Borrow* out) {
   Context& cx = context_of(context);
   if (request == nullptr && cx.current_policy == nullptr) return take_quick(cx, obj, *out, raising_call);
-  return borrow_as_asked(cx, obj, request, *out, true);
+  return take_as_asked(cx, obj, request, *out, true);
 }
 
 void release(void*, Borrow* borrow) {
@@ -58,7 +43,7 @@ PyObject* to_array(void* context, Borrow* from) {
   move_borrow(a->borrow, *from);
   // Filled by produce() in the extension itself, without an interpreter.
   if (a->borrow.context == nullptr && a->borrow.protocol == no_protocol) {
-    own_produced(state_of(context_of(context)).cx, a->borrow, Py_None);
+    own_produced(s.cx, a->borrow, Py_None);
   }
   return array_adopt(s, a);
 }
@@ -90,7 +75,7 @@ Holder* take(void* context, PyObject* obj, const Request* request) {
   return holder;
 }
 
-void drop(void* context, Holder* holder) {
+void drop(void*, Holder* holder) {
   if (holder == nullptr || holder->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const auto end = [](void* h) noexcept {
     auto* last = static_cast<Holder*>(h);
@@ -112,7 +97,6 @@ void drop(void* context, Holder* holder) {
         if (last->state->closed) state_collect(last->state);
       },
       &it);
-  static_cast<void>(context);
 }
 
 }  // namespace table

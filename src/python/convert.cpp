@@ -2,7 +2,6 @@
 // convert(): the short way for what needs nothing but to be handed over, to NumPy by its own C functions and to
 // libraries that have a DLPack exchange table by that. What a library can hold is told by python/anyarray/_convert,
 // which registers its targets here, and which does everything that the short way can't finish.
-#include <cstring>
 #include <utility>
 
 #include "src/engine/fast.h"
@@ -49,16 +48,8 @@ bool layout_fits(const Descriptor& d, unsigned limits) noexcept {
   return fits;
 }
 
-unsigned slot_of(DType d) noexcept {
-  std::uint64_t key;
-  std::memcpy(&key, &d, sizeof key);
-  return static_cast<unsigned>((key ^ key >> 8 ^ key >> 16 ^ key >> 32) % known_numpy_dtypes_max);
-}
-
 bool dtype_fits(DType d, const FastTarget& t) noexcept {
-  const auto code = static_cast<unsigned>(d.code);
-  return d.attributes == 0 && d.count == 1 && code < scalar_codes && d.bits % 8 == 0 && d.bits < 8 * 32 &&
-         (t.sizes[code] >> (d.bits / 8) & 1) != 0;
+  return is_tabled(d) && (t.sizes[static_cast<unsigned>(d.code)] >> (d.bits / 8) & 1) != 0;
 }
 
 const FastTarget* find_target(const State& s, PyObject* to) noexcept {
@@ -102,14 +93,14 @@ PyObject* give_ndarray(State& s, PyObject* x, const FastTarget& t) noexcept {
 
 /// NumPy's dtype for elements that only Python code could tell, once it has.
 PyObject* known_dtype(const State& s, DType d) noexcept {
-  const KnownNumpyDType& known = s.known_numpy_dtypes[slot_of(d)];
+  const KnownNumpyDType& known = s.known_numpy_dtypes[slot_of(d, known_numpy_dtypes_max)];
   return known.object != nullptr && known.dtype == d ? Py_NewRef(known.object) : nullptr;
 }
 
 /// Struct dtypes can be changed in place, so they are asked for each time.
 void remember_dtype(State& s, DType d, PyObject* object) noexcept {
   if (interned_type(d) != nullptr) return;
-  KnownNumpyDType& known = s.known_numpy_dtypes[slot_of(d)];
+  KnownNumpyDType& known = s.known_numpy_dtypes[slot_of(d, known_numpy_dtypes_max)];
   known.dtype = d;
   Py_XDECREF(std::exchange(known.object, Py_NewRef(object)));
 }
@@ -174,10 +165,7 @@ bool read_target(PyObject* dtypes, FastTarget* t) noexcept {
       PyErr_Format(PyExc_ValueError, "%s isn't a dtype", name);
       return false;
     }
-    const auto code = static_cast<unsigned>(d.code);
-    if (d.attributes == 0 && d.count == 1 && code < scalar_codes && d.bits % 8 == 0 && d.bits < 8 * 32) {
-      t->sizes[code] |= std::uint32_t{1} << (d.bits / 8);
-    }
+    if (is_tabled(d)) t->sizes[static_cast<unsigned>(d.code)] |= std::uint32_t{1} << (d.bits / 8);
   }
   return true;
 }

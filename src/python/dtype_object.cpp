@@ -144,9 +144,6 @@ const char* kind_of(DType d) noexcept {
   }
 }
 
-constexpr const char* unit_names[] = {"",   "Y",  "M",  "W",  "D",  "h",  "m",      "s",
-                                      "ms", "us", "ns", "ps", "fs", "as", "generic"};
-
 PyObject* get_name(PyObject* self, void*) { return Py_NewRef(as_dtype(self)->name); }
 PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLongLong(as_dtype(self)->value.itemsize()); }
 PyObject* get_kind(PyObject* self, void*) { return PyUnicode_InternFromString(kind_of(as_dtype(self)->value)); }
@@ -167,10 +164,12 @@ PyObject* get_byteorder(PyObject* self, void*) {
   return PyUnicode_InternFromString(none ? "|" : !d.swapped() ? "=" : little ? ">" : "<");
 }
 PyObject* get_unit(PyObject* self, void*) {
-  const DType d = as_dtype(self)->value;
-  if (!d.is_time()) Py_RETURN_NONE;
-  const char* unit = unit_names[static_cast<unsigned>(d.unit())];
-  return d.count == 1 ? PyUnicode_FromString(unit) : PyUnicode_FromFormat("%u%s", d.count, unit);
+  if (!as_dtype(self)->value.is_time()) Py_RETURN_NONE;
+  const char* name = PyUnicode_AsUTF8(as_dtype(self)->name);
+  if (name == nullptr) return nullptr;
+  const char* unit = std::strchr(name, '[');  // "datetime64[10us]"
+  if (unit == nullptr) return PyUnicode_FromString("generic");
+  return PyUnicode_FromStringAndSize(unit + 1, static_cast<Py_ssize_t>(std::strlen(unit)) - 2);
 }
 PyObject* get_fields(PyObject* self, void*) {
   State* s = state_of_type(Py_TYPE(self));
@@ -195,14 +194,7 @@ PyObject* get_base(PyObject* self, void*) {
 }
 PyObject* get_shape(PyObject* self, void*) {
   const InternedType* t = interned_type(as_dtype(self)->value);
-  const int n = t != nullptr ? t->ndim : 0;
-  Ref shape(PyTuple_New(n));
-  for (int i = 0; shape && i < n; ++i) {
-    PyObject* v = PyLong_FromLongLong(t->shape[i]);
-    if (v == nullptr) return nullptr;
-    PyTuple_SET_ITEM(shape.get(), i, v);
-  }
-  return shape.release();
+  return t != nullptr ? tuple_of(t->shape, t->ndim) : PyTuple_New(0);
 }
 
 /// Pickled and copied by name; a struct or sub-array by its parts.
@@ -260,9 +252,8 @@ bool dtype_type_init(State& s, PyObject* module) noexcept {
 }
 
 PyObject* dtype_object(State& s, DType d) noexcept {
-  const auto code = static_cast<unsigned>(d.code);
-  if (code < scalar_codes && d.attributes == 0 && d.count == 1 && d.bits % 8 == 0 && d.bits / 8 < scalar_sizes) {
-    PyObject*& slot = s.scalar_dtypes[code][d.bits / 8];
+  if (is_tabled(d)) {
+    PyObject*& slot = s.scalar_dtypes[static_cast<unsigned>(d.code)][d.bits / 8];
     if (slot == nullptr) slot = make(s, d);
     return Py_XNewRef(slot);
   }

@@ -271,21 +271,8 @@ PyObject* list_of(const Descriptor& d, int dim, const char* p, std::uint64_t& el
   return list.release();
 }
 
-const Descriptor* readable(ArrayObject* a) noexcept {
-  const Descriptor* d = array_descriptor(a);
-  if (d == nullptr || host_readable(d->device.type)) return d;
-  char device[32];
-  format_device(d->device, device, sizeof device);
-  PyErr_Format(PyExc_TypeError,
-               "this array lies on %s, where the host can't read it: copy it to the host with the library that made it",
-               device);
-  return nullptr;
-}
-
-/// Elements may run code (decimal is imported), which may release the array.
-PyObject* all_elements(ArrayObject* a, const Descriptor& d) noexcept {
+PyObject* all_elements(const Descriptor& d) noexcept {
   std::uint64_t element = 0;
-  const Reading meanwhile(a);
   return list_of(d, 0, static_cast<const char*>(d.data), element);
 }
 
@@ -335,22 +322,20 @@ PyObject* long_double_to_object(long double v) noexcept {
 }
 
 PyObject* array_tolist(PyObject* self, PyObject*) {
-  ArrayObject* a = as_array(self);
-  const Descriptor* d = readable(a);
-  return d != nullptr ? all_elements(a, *d) : nullptr;
+  const Reading d(as_array(self));
+  return d && host_can(as_array(self), *d, "read the result") ? all_elements(*d) : nullptr;
 }
 
 PyObject* array_item(PyObject* self, PyObject*) {
-  ArrayObject* a = as_array(self);
-  const Descriptor* d = readable(a);
-  if (d == nullptr) return nullptr;
+  const Reading d(as_array(self));
+  if (!d || !host_can(as_array(self), *d, "read the result")) return nullptr;
   if (d->size() != 1) {
     return PyErr_Format(PyExc_ValueError, "item() is for arrays of one element; this one has %lld",
                         static_cast<long long>(d->size()));
   }
   Descriptor one = *d;
   one.ndim = 0;
-  return all_elements(a, one);
+  return all_elements(one);
 }
 
 }  // namespace anyarray

@@ -27,19 +27,10 @@ PyObject* explain_object(State& s, PyObject* obj, const Request* request) noexce
   Ref error = Ref::borrow(Py_None);
   if (status == Status::ok) {
     const Descriptor& d = borrow.desc;
-    Ref shape(PyTuple_New(d.ndim));
-    for (int i = 0; shape && i < d.ndim; ++i) {
-      PyObject* n = PyLong_FromLongLong(d.shape[i]);
-      if (n == nullptr) shape = Ref();
-      if (n != nullptr) PyTuple_SET_ITEM(shape.get(), i, n);
-    }
-    const char* name = protocol_rows[borrow.protocol].name;
-    if (shape) {
-      facts = Ref(Py_BuildValue("(sONNN)", name, shape.get(), dtype_object(s, d.dtype), device_object(s, d.device),
-                                PyBool_FromLong(d.readonly())));
-    }
+    facts = Ref(Py_BuildValue("(sNNNN)", protocol_rows[borrow.protocol].name, tuple_of(d.shape, d.ndim),
+                              dtype_object(s, d.dtype), device_object(s, d.device), PyBool_FromLong(d.readonly())));
     apart_from_errors([&borrow] { release(borrow); });
-    if (!shape || !facts) return nullptr;
+    if (!facts) return nullptr;
   } else {
     raise_trace(s.cx, obj, request, status, trace);
     if (!PyErr_ExceptionMatches(PyExc_BufferError)) return nullptr;

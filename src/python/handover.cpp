@@ -9,13 +9,11 @@
 namespace anyarray {
 namespace {
 
-using dlpack::ManagedTensor;
 using dlpack::ManagedTensorVersioned;
 
 /// What a library holds: the DLPack struct, and behind it what keeps the memory.
-template <class Managed>
 struct Handed {
-  Managed managed;
+  ManagedTensorVersioned managed;
   State* state;
   PyObject* owner;       ///< a strong reference; of an Array a share
   bool is_array;         ///< the owner is an Array
@@ -24,9 +22,8 @@ struct Handed {
   std::int64_t dims[1];  // 2 * ndim of them
 };
 
-template <class Managed>
 void let_owner_go(void* what) {
-  auto* block = static_cast<Handed<Managed>*>(what);
+  auto* block = static_cast<Handed*>(what);
   if (block->is_array) return unshare(as_array(block->owner));
   State& s = *block->state;
   apart_from_errors([block] { Py_DECREF(block->owner); });
@@ -34,15 +31,13 @@ void let_owner_go(void* what) {
   if (s.closed) state_collect(&s);
 }
 
-template <class Managed>
-void end(Handed<Managed>* block) noexcept {
-  run_inside(*block->state, let_owner_go<Managed>, block);
+void end(Handed* block) noexcept {
+  run_inside(*block->state, let_owner_go, block);
   std::free(block);
 }
 
-template <class Managed>
-void deleter(Managed* m) {
-  auto* block = static_cast<Handed<Managed>*>(m->manager_ctx);
+void deleter(ManagedTensorVersioned* m) {
+  auto* block = static_cast<Handed*>(m->manager_ctx);
   if (block->giving) {
     block->deleted = true;
   } else {
@@ -50,33 +45,25 @@ void deleter(Managed* m) {
   }
 }
 
-void set_header(ManagedTensor&, std::uint64_t) noexcept {}
-void set_header(ManagedTensorVersioned& m, std::uint64_t flags) noexcept {
-  m.version = dlpack::our_version;
-  m.flags = flags;
-}
-
 /// The block for memory that `owner` keeps. Null with BufferError or MemoryError.
-template <class Managed>
-Handed<Managed>* make_block(State& s, const Descriptor& d, PyObject* owner, bool is_array) noexcept {
+Handed* make_block(State& s, const Descriptor& d, PyObject* owner, bool is_array) noexcept {
   const auto n = static_cast<std::size_t>(d.ndim);
-  auto* block = static_cast<Handed<Managed>*>(std::malloc(sizeof(Handed<Managed>) + 2 * n * sizeof(std::int64_t)));
+  auto* block = static_cast<Handed*>(std::malloc(sizeof(Handed) + 2 * n * sizeof(std::int64_t)));
   if (block == nullptr) {
     PyErr_NoMemory();
     return nullptr;
   }
-  std::uint64_t flags = 0;
   Reason why;
-  if (dlpack::encode(d, &block->managed.tensor, block->dims, &flags, &why) != Status::ok) {
+  if (dlpack::encode(d, &block->managed.tensor, block->dims, &block->managed.flags, &why) != Status::ok) {
     std::free(block);
     PyErr_SetString(PyExc_BufferError, why.text);
     return nullptr;
   }
   // Memory that the host can read is the host's: libraries refuse the number of pinned memory.
   if (host_readable(d.device.type)) block->managed.tensor.device = cpu_device;
-  set_header(block->managed, flags);
+  block->managed.version = dlpack::our_version;
   block->managed.manager_ctx = block;
-  block->managed.deleter = deleter<Managed>;
+  block->managed.deleter = deleter;
   if (is_array) {
     share(as_array(owner));
   } else {
@@ -91,17 +78,7 @@ Handed<Managed>* make_block(State& s, const Descriptor& d, PyObject* owner, bool
   return block;
 }
 
-void capsule_gone(PyObject* capsule) {
-  if (PyCapsule_IsValid(capsule, dlpack::legacy_name) == 0) return;
-  auto* m = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, dlpack::legacy_name));
-  m->deleter(m);
-}
-
-}  // namespace
-
-namespace {
-
-PyObject* give(Handed<ManagedTensorVersioned>* block, const dlpack::ExchangeApi& api) noexcept {
+PyObject* give(Handed* block, const dlpack::ExchangeApi& api) noexcept {
   if (block == nullptr) return nullptr;
   // DLPack doesn't say who deletes the tensor after a failure. Meanwhile the deleter only takes note, so that it ends
   // once whatever the library did.
@@ -127,19 +104,11 @@ PyObject* give(Handed<ManagedTensorVersioned>* block, const dlpack::ExchangeApi&
 
 PyObject* hand_over(ArrayObject* a, const dlpack::ExchangeApi& api) noexcept {
   PyObject* self = reinterpret_cast<PyObject*>(a);
-  return give(make_block<ManagedTensorVersioned>(*a->state, a->borrow.desc, self, true), api);
+  return give(make_block(*a->state, a->borrow.desc, self, true), api);
 }
 
 PyObject* hand_over(State& s, const Descriptor& d, PyObject* owner, const dlpack::ExchangeApi& api) noexcept {
-  return give(make_block<ManagedTensorVersioned>(s, d, owner, false), api);
-}
-
-PyObject* legacy_capsule(ArrayObject* a) noexcept {
-  auto* block = make_block<ManagedTensor>(*a->state, a->borrow.desc, reinterpret_cast<PyObject*>(a), true);
-  if (block == nullptr) return nullptr;
-  PyObject* capsule = PyCapsule_New(&block->managed, dlpack::legacy_name, capsule_gone);
-  if (capsule == nullptr) end(block);
-  return capsule;
+  return give(make_block(s, d, owner, false), api);
 }
 
 }  // namespace anyarray

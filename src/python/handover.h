@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An Array given to another library through that library's own C entry: its DLPack exchange table, or the legacy
-// capsule that is all some can read. Used by convert() alone, which has made sure that the library can hold what it is
+// An Array given to another library through that library's own C entry, its DLPack exchange table; and the copies for
+// those that can't hold the memory. Used by convert() alone, which has made sure that the library can hold what it is
 // given and won't write where it mustn't: nothing of that is checked here.
 #pragma once
 #include "src/python/state.h"
@@ -13,9 +13,6 @@ PyObject* hand_over(ArrayObject* a, const dlpack::ExchangeApi& api) noexcept;
 
 /// The same for memory that `d` describes and `owner` keeps: no Array is made. Null with an exception set.
 PyObject* hand_over(State& s, const Descriptor& d, PyObject* owner, const dlpack::ExchangeApi& api) noexcept;
-
-/// A legacy capsule over the memory of `a`, read-only or not. Null with an exception set.
-PyObject* legacy_capsule(ArrayObject* a) noexcept;
 
 /// A new Array with the same elements in memory of its own: row-major, in the machine's order, aligned to 64 bytes.
 /// Null with an exception set. Precondition: the host can read the memory.

@@ -20,26 +20,13 @@ PyCFunction as_cfunction(F* f) noexcept {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
 }
 
-/// With what was asked put into `a`, or the error set.
-Status view_as_asked(Context& cx, PyObject* obj, const Request& request, Borrow& out) noexcept {
-  Policy storage;
-  if (request.allow == 0 && !request.has_conditions()) {
-    const Policy& policy = policy_of(cx, &request, &storage);
-    return take_by_policy(cx, obj, out, {&policy, &request, true});
-  }
-  Trace trace;
-  const Status status = take(cx, obj, &request, out, trace);
-  if (__builtin_expect(status != Status::ok, 0)) raise_trace(cx, obj, &request, status, trace);
-  return status;
-}
-
 __attribute__((noinline)) PyObject* view_with_keywords(State& s, PyObject* const* args, Py_ssize_t nargs,
                                                        PyObject* kwnames) noexcept {
   ParsedRequest parsed;
   if (!parse_request(s, "view", args, nargs, kwnames, parsed)) return nullptr;
   ArrayObject* a = array_reserve(s);
   if (a == nullptr) return nullptr;
-  if (view_as_asked(s.cx, args[0], parsed.request, a->borrow) == Status::ok) return array_adopt(s, a);
+  if (take_as_asked(s.cx, args[0], &parsed.request, a->borrow, true) == Status::ok) return array_adopt(s, a);
   array_discard(s, a);
   return nullptr;
 }

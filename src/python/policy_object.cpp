@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python type Policy: an immutable, registered anyarray::Policy, so that a policy made in Python is planned
-// once a type, as the presets are.
+// The Python type Policy: an immutable anyarray::Policy. What it says is its key in the engine's cache, so that one
+// made in Python is planned once a type, as the presets are.
 #include <cstring>
 
 #include "src/python/state.h"

@@ -30,6 +30,18 @@ inline constexpr int dealloc_depth_max = 64;
 inline constexpr int scalar_codes = 18;
 inline constexpr int scalar_sizes = 17;
 
+/// Whether facts about this type lie in such a table, at [code][bits / 8].
+inline bool is_tabled(DType d) noexcept {
+  return d.attributes == 0 && d.count == 1 && static_cast<unsigned>(d.code) < scalar_codes && d.bits % 8 == 0 &&
+         d.bits / 8 < scalar_sizes;
+}
+/// The slot of any type in a direct-mapped cache of that many.
+inline unsigned slot_of(DType d, unsigned slots) noexcept {
+  std::uint64_t key;
+  std::memcpy(&key, &d, sizeof key);
+  return static_cast<unsigned>((key ^ key >> 8 ^ key >> 16 ^ key >> 32) % slots);
+}
+
 struct ArrayObject;
 
 /// What an element type can be served over (capability bits), once asked.
@@ -145,6 +157,8 @@ void array_dealloc(PyObject* self);
 inline bool is_any_array(PyObject* o) noexcept { return Py_TYPE(o)->tp_dealloc == array_dealloc; }
 /// The descriptor, or null with ValueError when the array was released.
 const Descriptor* array_descriptor(ArrayObject* a) noexcept;
+/// The same for protocols whose error is a BufferError: false with it set when the array was released.
+bool can_export(ArrayObject* a) noexcept;
 /// The descriptor of a live array for the length of a call. Whatever allocates can run a collection, and so anybody's
 /// code: meanwhile release() is refused. False with ValueError set when the array was released already.
 class Reading {
@@ -188,6 +202,7 @@ extern PyMethodDef array_methods[];
 extern PyMethodDef array_dlpack_methods[];
 extern PyMethodDef array_arrow_methods[];
 PyObject* array_repr(PyObject* self);
+PyObject* tuple_of(const std::int64_t* values, int n) noexcept;  ///< of int; new reference
 Py_ssize_t array_length(PyObject* self);
 int array_getbuffer(PyObject* self, Py_buffer* view, int flags);
 void array_releasebuffer(PyObject* self, Py_buffer* view);
@@ -206,6 +221,9 @@ bool host_can(ArrayObject* a, const Descriptor& d, const char* what) noexcept;
 const dlpack::Tensor* array_tensor(ArrayObject* a) noexcept;
 /// A struct for a consumer, which owns it: a share of the array, in its deleter. Null with an exception set.
 dlpack::ManagedTensorVersioned* array_export(ArrayObject* a) noexcept;
+/// A legacy capsule whatever it can't say of the array, for convert(), which has made sure that the library doesn't
+/// write where it mustn't. Null with an exception set.
+PyObject* legacy_capsule(ArrayObject* a) noexcept;
 /// The Array of this interpreter that a borrow over DLPack is a share of: where the collector must go on. Or null.
 PyObject* exported_array(const State& s, const Borrow& b) noexcept;
 /// The DLPack C exchange table of Arrays, one for all interpreters, and a capsule of it.

@@ -107,6 +107,16 @@ def test_rich_is_loaded_late() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env=_environment())
 
 
+def test_accounts_are_loaded_late() -> None:
+    code = (
+        "import anyarray, sys; anyarray.view(b'a');"
+        "assert not {'anyarray.explanation', 'anyarray._convert'} & sys.modules.keys();"
+        "assert set(anyarray.__all__) <= set(dir(anyarray));"
+        "assert all(hasattr(anyarray, name) for name in anyarray.__all__) and not hasattr(anyarray, 'nothing')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=_environment())
+
+
 def test_account_keeps_no_array_alive() -> None:
     np = needs("numpy")
     import weakref

@@ -19,7 +19,7 @@ from .entries import ENTRIES, from_device
 from .limits import FINAL, LIMITS
 from .record import Conversion, Way
 from .resolve import Resolved, by_type, load, resolve
-from .targets import STANDARD
+from .targets import ANY_DTYPE, SHARED_WITH_IMMUTABLE, STANDARD
 
 _HOST = ("cpu", "cuda_host", "rocm_host")
 _HOW = {
@@ -109,12 +109,11 @@ class _Run:
             return _core.view(plain, allow=self.allow)
 
     def _check_dtype(self, array: _core.Array, library: Any) -> None:
-        target, name = self.target, array.dtype.name
-        if target.dtypes == ("*",):
+        target = self.target
+        if target.dtypes == ANY_DTYPE:
             return
-        plain = name.lstrip("<>")
         native = str(_native(array.dtype))
-        if native not in target.dtypes and plain not in target.dtypes:
+        if native not in target.dtypes:
             self.refuse(f"{target.name} has no dtype for {array.dtype}: convert it with its own library first")
         since = target.since.get(native)
         if since is not None and _version(library) < _numbers(since):
@@ -160,8 +159,8 @@ class _Run:
             shared = False
         if target.name == "numpy" and shared and not source.readonly and not made.flags.writeable:
             self.reasons.append("elements share memory, so the ndarray is read-only")
-        if shared and target.note and not source.readonly:
-            self.reasons.append(target.note)
+        if shared and target.immutable and not source.readonly:
+            self.reasons.append(SHARED_WITH_IMMUTABLE)
         self.way = "shared" if shared else "copied"
         return made
 
@@ -307,7 +306,6 @@ def convert_slowly(obj: object, to: Any, copy: bool | None, allow: Allow | None,
                 _resolved.clear()
             _resolved[key] = found
             if found.target.fast:
-                load(found)
                 _register(to, found)
     return _Run(obj, found, copy, () if allow is None else allow, taken).run()
 

@@ -77,9 +77,6 @@ def tvm_ffi(array: _core.Array, tvm_ffi: Any, asked: str) -> Any:  # noqa: ARG00
     return tvm_ffi.from_dlpack(_core._to_legacy_capsule(array))
 
 
-_ARROW_TYPES = {"float16": "float16", "float32": "float32", "float64": "float64"}
-
-
 def pyarrow(array: _core.Array, pyarrow: Any, asked: str) -> Any:
     """pyarrow: a column for one dimension, a tensor for any other or where one was asked for."""
     if asked == "Tensor" or array.ndim != 1:

@@ -52,8 +52,6 @@ class Target:
         The method by which its arrays copy themselves; "" for none.
     fast : bool
         Whether the extension may hand memory over by itself, by NumPy's C functions or the type's exchange table.
-    note : str
-        What a caller should know of a shared result; "" for nothing.
     reference : str
         With which version this was measured, or where it was read.
     """
@@ -72,7 +70,6 @@ class Target:
     immutable: bool = False
     clone: str = ""
     fast: bool = False
-    note: str = ""
 
     def installed(self) -> bool:
         """Whether it can be imported; imports nothing but the parents of a dotted name."""
@@ -82,7 +79,8 @@ class Target:
             return False
 
 
-_SHARED_WITH_IMMUTABLE = "the library takes its arrays for constant: don't write to the memory while it uses it"
+#: What a caller should know of a result that shares memory with such a library.
+SHARED_WITH_IMMUTABLE = "the library takes its arrays for constant: don't write to the memory while it uses it"
 
 TARGETS: tuple[Target, ...] = (
     Target(
@@ -120,7 +118,6 @@ TARGETS: tuple[Target, ...] = (
         devices=("cuda", "rocm"),
         may_copy=True,
         immutable=True,
-        note=_SHARED_WITH_IMMUTABLE,
         clone="copy",
     ),
     Target(
@@ -151,7 +148,6 @@ TARGETS: tuple[Target, ...] = (
         "measured with pyarrow 26: arrays have no strides, tensors have",
         may_copy=True,
         immutable=True,
-        note=_SHARED_WITH_IMMUTABLE,
     ),
     Target(
         "array_api_strict",
@@ -186,7 +182,6 @@ TARGETS: tuple[Target, ...] = (
         devices=("cuda",),
         may_copy=True,
         immutable=True,
-        note=_SHARED_WITH_IMMUTABLE,
     ),
     Target(
         "mlx",
