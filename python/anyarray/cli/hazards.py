@@ -8,17 +8,15 @@ docs/hazards.md is what this prints as Markdown.
 from __future__ import annotations
 
 import importlib.util
-import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
+from . import workers
 from .hazard_list import HAZARDS, Hazard
-from .matrix import SCHEMA_VERSION, _ending, versions
+from .matrix import SCHEMA_VERSION, versions
 
 #: Seconds that one side may take; the one with nanobind compiles.
 TIMEOUT = 300.0
@@ -56,15 +54,11 @@ def _missing(hazard: Hazard) -> str:
 
 
 def _outcome(hazard: Hazard, side: str) -> str:
-    command = [sys.executable, "-m", "anyarray.cli._hazard_worker", hazard.id, side]
     try:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
-    except subprocess.TimeoutExpired:
-        return f"wrong: no answer within {TIMEOUT:g} s"
-    lines = [line for line in ran.stdout.splitlines() if line.startswith('{"outcome"')]
-    if not lines:
-        return f"crash: {_ending(ran.returncode)}"
-    outcome: str = json.loads(lines[-1])["outcome"]
+        (end,) = workers.events(["anyarray.cli._hazard_worker", hazard.id, side], TIMEOUT, TIMEOUT)
+    except workers.EndedError as error:
+        return f"{'wrong' if error.status == 'hung' else 'crash'}: {error.reason}"
+    outcome: str = end["outcome"]
     return outcome
 
 
