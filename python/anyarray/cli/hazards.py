@@ -17,6 +17,7 @@ from typing import Any
 from . import workers
 from .hazard_list import HAZARDS, Hazard
 from .matrix import SCHEMA_VERSION, versions
+from .order import compiled
 
 #: Seconds that one side may take; the one with nanobind compiles.
 TIMEOUT = 300.0
@@ -48,7 +49,7 @@ def _missing(hazard: Hazard) -> str:
     absent = [name for name in hazard.needs if importlib.util.find_spec(name) is None]
     if absent:
         return f"{', '.join(absent)} isn't installed"
-    if "nanobind" in hazard.needs and shutil.which("g++") is None:
+    if "nanobind" in hazard.needs and shutil.which(compiled.compiler()[0]) is None:
         return "there is no C++ compiler"
     return ""
 
