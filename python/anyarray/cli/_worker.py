@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from importlib import metadata
 from typing import NoReturn
 
+from .installed import version
 from .probe import first_line, run_case
 from .producers import Library, find
 from .workers import Emit, serve
 
 
 def _version(library: Library) -> str:
-    if not library.distribution:
-        return sys.version.split()[0]
-    try:
-        return metadata.version(library.distribution)
-    except metadata.PackageNotFoundError:
-        return "unknown"
+    return version(library.distribution) if library.distribution else sys.version.split()[0]
 
 
 def run(library: Library, emit: Emit, skip: int, timing: bool) -> None:

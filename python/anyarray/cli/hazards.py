@@ -7,15 +7,14 @@ docs/hazards.md is what this prints as Markdown.
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from typing import Any
 
 from . import workers
 from .hazard_list import HAZARDS, Hazard
+from .installed import installed, version
 from .matrix import SCHEMA_VERSION, versions
 from .order import compiled
 
@@ -46,7 +45,7 @@ class Found:
 
 
 def _missing(hazard: Hazard) -> str:
-    absent = [name for name in hazard.needs if importlib.util.find_spec(name) is None]
+    absent = [name for name in hazard.needs if not installed(name)]
     if absent:
         return f"{', '.join(absent)} isn't installed"
     if "nanobind" in hazard.needs and shutil.which(compiled.compiler()[0]) is None:
@@ -95,7 +94,7 @@ def document(found: Sequence[Found]) -> dict[str, Any]:
 def library_versions(found: Sequence[Found]) -> dict[str, str]:
     """The versions of all libraries that were used."""
     names = sorted({name for f in found if not f.missing for name in f.hazard.needs})
-    return {name: metadata.version(_DISTRIBUTIONS.get(name, name)) for name in names}
+    return {name: version(_DISTRIBUTIONS.get(name, name)) for name in names}
 
 
 def page(found: Sequence[Found]) -> str:

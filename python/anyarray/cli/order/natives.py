@@ -13,10 +13,10 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from ..installed import installed, version
 from . import abi, compiled, probes
 from .probes import VALUES, Probe, build
 
@@ -63,16 +63,10 @@ class Native:
     writable: bool = False
 
     def version(self) -> str:
-        try:
-            return metadata.version(self.distribution)
-        except metadata.PackageNotFoundError:
-            return "unknown"
+        return version(self.distribution)
 
     def installed(self) -> bool:
-        try:
-            return importlib.util.find_spec(self.needs) is not None
-        except (ImportError, ValueError):
-            return False
+        return installed(self.needs)
 
 
 def first_line(error: BaseException) -> str:
