@@ -17,6 +17,7 @@ from .hazard_list import HAZARDS, Hazard
 from .installed import installed, version
 from .matrix import SCHEMA_VERSION, versions
 from .order import compiled
+from .order.table import markdown_table
 
 #: Seconds that one side may take; the one with nanobind compiles.
 TIMEOUT = 300.0
@@ -100,19 +101,11 @@ def library_versions(found: Sequence[Found]) -> dict[str, str]:
 def page(found: Sequence[Found]) -> str:
     """The page for the docs. The same versions print the same page."""
     used = ", ".join(f"{name} {version}" for name, version in library_versions(found).items())
-    lines = [
-        "# What corrupts or crashes natively, and is safe through anyarray",
-        "",
-        "Printed by `anyarray matrix --hazards --markdown`: each side of each row runs in a process of its own, and",
-        "its result is compared with what it should be. A test prints the page again and compares.",
-        "",
-        f"With {used}.",
-        "",
-        "| what | natively | what happens | through anyarray | known as |",
-        "|---|---|---|---|---|",
-    ]
-    for f in found:
-        if not f.missing:
-            cells = (f.hazard.title, f"`{f.hazard.code}`", f.native, f.ours, f.hazard.known)
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
+    rows = [(f.hazard.title, f"`{f.hazard.code}`", f.native, f.ours, f.hazard.known) for f in found if not f.missing]
+    return (
+        "# What corrupts or crashes natively, and is safe through anyarray\n\n"
+        "Printed by `anyarray matrix --hazards --markdown`: each side of each row runs in a process of its own, and\n"
+        "its result is compared with what it should be. A test prints the page again and compares.\n\n"
+        f"With {used}.\n\n"
+        f"{markdown_table(('what', 'natively', 'what happens', 'through anyarray', 'known as'), rows)}\n"
+    )
