@@ -63,10 +63,6 @@ class Case:
     expect: Expect = "take"
     reason: str = ""
 
-    @property
-    def label(self) -> str:
-        return f"{self.kind}, {self.dtype}, {self.layout}"
-
 
 def load(name: str) -> Any:
     """The module of this name, untyped: producers must type-check where the library isn't installed."""
