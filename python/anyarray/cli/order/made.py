@@ -110,8 +110,7 @@ def _tvm_ffi() -> Describe:
 
 def _dpnp() -> Describe:
     dpnp = importlib.import_module("dpnp")
-    unwrap = getattr(dpnp, "get_usm_ndarray")  # noqa: B009
-    return lambda x: _described(unwrap(dpnp.asarray(x)))
+    return lambda x: _described(dpnp.get_usm_ndarray(dpnp.asarray(x)))
 
 
 def _warp(function: str, **options: Any) -> Callable[[], Describe]:

@@ -254,7 +254,7 @@ def _dpnp(module: str) -> Callable[[], Take]:
     def start() -> Take:
         _place_in_usm()
         take, to_numpy = _load(module).asarray, _load("dpnp.tensor").asnumpy
-        unwrap = getattr(_load("dpnp"), "get_usm_ndarray")  # noqa: B009
+        unwrap = _load("dpnp").get_usm_ndarray
         return lambda probe: _first(to_numpy(unwrap(take(probe))))
 
     return start
