@@ -435,6 +435,22 @@ def test_libraries_are_found_by_every_name() -> None:
     assert command.chosen_consumers(None) == aa.consumers()
 
 
+@pytest.mark.parametrize("expression", ["b'ab'", "bytearray(2)", "[1.0, 2.0]", "(lambda: b'')()"])
+def test_expression_behind_the_names_is_none_of_them(expression: str, capsys: pytest.CaptureFixture[str]) -> None:
+    behind = json.loads(output(capsys, "--json", "--presets-only", "--library", "numpy", "mpi4py", expression))
+    before = json.loads(output(capsys, expression, "--json", "--presets-only", "--library", "numpy", "mpi4py"))
+    assert behind["expression"] == expression
+    assert [one["preset"] for one in behind["consumers"]] == [one["preset"] for one in before["consumers"]]
+    assert len(behind["consumers"]) == 3
+
+
+def test_name_behind_names_stays_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "warp.argument" in output(capsys, "--json", "--library", "numpy", "warp argument")
+    for wrong in ("tvm-fffi", "nosuch", "jax.nosuch"):
+        assert main(["order", "--library", "numpy", wrong]) == 2
+        assert f"there is no consumer named {wrong}" in capsys.readouterr().err
+
+
 def test_help_says_that_expr_is_executed() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "anyarray", "order", "--help"], capture_output=True, text=True, check=True

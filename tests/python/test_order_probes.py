@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 import anyarray as aa
-from anyarray.cli.order import abi, check, natives, probes
+from anyarray.cli.cases import BufferView
+from anyarray.cli.order import check, natives, probes
 from anyarray.cli.order.check import Row
 from anyarray.cli.order.natives import NATIVES, Native, Outcome
 
@@ -192,10 +193,10 @@ def test_buffer_slot_is_of_one_class_and_counts() -> None:
         memoryview(probes.Probe())  # type: ignore[arg-type]
 
 
-def request(probe: object, flags: int) -> abi.BufferView:
+def request(probe: object, flags: int) -> BufferView:
     """What a consumer in C is given for these flags; given back at once."""
     python = ctypes.PyDLL(None)
-    view = abi.BufferView()
+    view = BufferView()
     python.PyObject_GetBuffer(ctypes.py_object(probe), ctypes.byref(view), flags)
     python.PyBuffer_Release(ctypes.byref(view))
     return view

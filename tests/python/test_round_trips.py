@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -204,10 +203,8 @@ NB_MODULE(@NAME@, m) {
 
 @functools.cache
 def nanobind_module() -> Any:
-    library = needs("nanobind")
-    root = Path(library.source_dir()).parent
-    flags = [f"-I{library.include_dir()}", f"-I{root / 'ext' / 'robin_map' / 'include'}", "-DNDEBUG"]
-    return compiled._build("nanobind", NANOBIND, flags, [str(root / "src" / "nb_combined.cpp")])
+    needs("nanobind")
+    return compiled.build_nanobind(NANOBIND)
 
 
 #: DLPack's type codes, of dtypes that nanobind can hold.

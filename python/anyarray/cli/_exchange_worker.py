@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import math
-import os
-import sys
 import warnings
-from typing import Any, TextIO
+from typing import Any, NoReturn
 
 import anyarray as aa
 
@@ -23,6 +20,7 @@ from .cases import Case, Sample
 from .consumers import Consumer, find_consumer
 from .probe import first_line, gather, same
 from .producers import find
+from .workers import Emit, serve
 
 ANYARRAY = "anyarray.convert"
 
@@ -81,13 +79,8 @@ def _setup(consumer: Consumer) -> None:
         importlib.import_module(consumer.needs).config.update(consumer.setup, True)
 
 
-def run(producer: str, consumer: Consumer, out: TextIO, skip: int, avoid: set[tuple[str, str]]) -> None:
-    """Writes `start`, then `try` and `row` for each array and way, then `end`; or `unusable`."""
-
-    def emit(event: str, **fields: Any) -> None:
-        out.write(json.dumps({"event": event, **fields}) + "\n")
-        out.flush()
-
+def run(producer: str, consumer: Consumer, emit: Emit, skip: int, avoid: set[tuple[str, str]]) -> None:
+    """Writes `start`, then `case` and `row` for each array and way, then `end`; or `unusable`."""
     try:
         cases = list(find(producer).cases())
         _setup(consumer)
@@ -105,7 +98,7 @@ def run(producer: str, consumer: Consumer, out: TextIO, skip: int, avoid: set[tu
             if index < skip:
                 continue
             labels = {"kind": case.kind, "dtype": case.dtype, "layout": case.layout, "way": way}
-            emit("try", index=index, **labels)
+            emit("case", index=index, **labels)
             if (way, case.layout) in avoid:
                 emit("row", index=index, **labels, outcome="not tried", why="an array of this layout ended the process")
                 continue
@@ -119,21 +112,17 @@ def run(producer: str, consumer: Consumer, out: TextIO, skip: int, avoid: set[tu
     emit("end")
 
 
-def main(argv: list[str] | None = None) -> int:
+def main() -> NoReturn:
     parser = argparse.ArgumentParser(prog="python -m anyarray.cli._exchange_worker", description=__doc__)
     parser.add_argument("producer")
     parser.add_argument("consumer")
     parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--avoid", nargs=2, action="append", default=[], metavar=("WAY", "LAYOUT"))
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     warnings.simplefilter("ignore")
-    # Libraries may print, from C too: descriptor 1 becomes standard error, the rows go to a copy of the old one.
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    run(args.producer, find_consumer(args.consumer), out, args.skip, {(way, layout) for way, layout in args.avoid})
-    out.flush()
-    os._exit(0)  # a library that crashes when the interpreter ends isn't what is looked at here
+    avoid = {(way, layout) for way, layout in args.avoid}
+    serve(lambda emit: run(args.producer, find_consumer(args.consumer), emit, args.skip, avoid))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -8,32 +8,21 @@ the parent knows which one it was; `--skip N` starts again behind it. What libra
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
-from importlib import metadata
-from typing import Any, TextIO
+from typing import NoReturn
 
+from .installed import version
 from .probe import first_line, run_case
 from .producers import Library, find
+from .workers import Emit, serve
 
 
 def _version(library: Library) -> str:
-    if not library.distribution:
-        return sys.version.split()[0]
-    try:
-        return metadata.version(library.distribution)
-    except metadata.PackageNotFoundError:
-        return "unknown"
+    return version(library.distribution) if library.distribution else sys.version.split()[0]
 
 
-def run(library: Library, out: TextIO, skip: int = 0, timing: bool = True) -> None:
+def run(library: Library, emit: Emit, skip: int, timing: bool) -> None:
     """Writes `start`, then `case` and `row` for each case, then `end`; or `unusable` if the library can't be used."""
-
-    def emit(event: str, **fields: Any) -> None:
-        out.write(json.dumps({"event": event, **fields}) + "\n")
-        out.flush()
-
     try:
         cases = list(library.cases())
     except Exception as error:
@@ -47,19 +36,14 @@ def run(library: Library, out: TextIO, skip: int = 0, timing: bool = True) -> No
     emit("end")
 
 
-def main(argv: list[str] | None = None) -> int:
+def main() -> NoReturn:
     parser = argparse.ArgumentParser(prog="python -m anyarray.cli._worker", description=__doc__)
     parser.add_argument("library")
     parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--no-timing", action="store_true")
-    args = parser.parse_args(argv)
-    # Libraries may print, from C too: descriptor 1 becomes standard error, the rows go to a copy of the old one.
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    run(find(args.library), out, args.skip, not args.no_timing)
-    out.flush()
-    os._exit(0)  # a library that crashes when the interpreter ends isn't what is looked at here
+    args = parser.parse_args()
+    serve(lambda emit: run(find(args.library), emit, args.skip, not args.no_timing))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -63,10 +63,6 @@ class Case:
     expect: Expect = "take"
     reason: str = ""
 
-    @property
-    def label(self) -> str:
-        return f"{self.kind}, {self.dtype}, {self.layout}"
-
 
 def load(name: str) -> Any:
     """The module of this name, untyped: producers must type-check where the library isn't installed."""
@@ -78,7 +74,7 @@ def refused(kind: str, dtype: str, reason: str, make: Callable[[], object], layo
     return Case(kind, dtype, layout, lambda: Sample(make(), lambda: None, (), dtype), "refuse", reason)
 
 
-class _PyBuffer(ctypes.Structure):
+class BufferView(ctypes.Structure):
     """CPython's Py_buffer."""
 
     _fields_ = [("buf", ctypes.c_void_p), ("obj", ctypes.c_void_p), ("len", ctypes.c_ssize_t),
@@ -89,7 +85,7 @@ class _PyBuffer(ctypes.Structure):
 
 def buffer_address(x: object) -> int | None:
     """The address that the buffer protocol tells for `x` at this moment; the buffer is released at once."""
-    view = _PyBuffer()
+    view = BufferView()
     py_buf_full_ro = 0x11C
     ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(x), ctypes.byref(view), py_buf_full_ro)
     try:

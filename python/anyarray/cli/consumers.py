@@ -7,10 +7,11 @@ A way is what users of the library write. Nothing is imported before it is used.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from .installed import installed
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,7 @@ class Consumer:
 
     def installed(self) -> bool:
         """Whether the library can be found."""
-        try:
-            return importlib.util.find_spec(self.needs) is not None
-        except (ImportError, ValueError, AttributeError):
-            return False
+        return installed(self.needs)
 
     def way(self, name: str) -> Callable[[Any], Any]:
         """The function behind one of `ways`."""

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from . import workers
 from ._exchange_worker import ANYARRAY
 from .consumers import Consumer
-from .matrix import CASE_TIMEOUT, IMPORT_TIMEOUT, SCHEMA_VERSION, _ending, _HungError, _lines, versions
+from .matrix import CASE_TIMEOUT, IMPORT_TIMEOUT, SCHEMA_VERSION, versions
 from .producers import Library
 
 #: In the order of the columns. "converts": another dtype, though these values came through. "unjudged": a library took
@@ -72,62 +71,27 @@ class Pair:
 def run_pair(producer: Library, consumer: Consumer) -> Pair:
     """All tries of one pair. Never raises because of what a library does."""
     pair = Pair(producer.name, consumer.name)
-    skip = 0
-    avoid: list[tuple[str, str]] = []
-    for _ in range(MAX_RESTARTS + 1):
-        ended = _run_once(producer, consumer, pair, skip, avoid)
-        if ended is None:
-            return pair
-        reason, current = ended
-        if current is None:
-            pair.status, pair.reason = "crashed", f"{reason} before its first array"
-            return pair
-        skip = current.pop("index") + 1
-        avoid.append((current["way"], current["layout"]))
-        pair.tries.append(Try(pair.producer, pair.consumer, **current, outcome="crashes", why=reason))
-    pair.status, pair.reason = "crashed", f"given up after {MAX_RESTARTS + 1} processes had ended too early"
-    return pair
+    avoid: list[str] = []
 
+    def command(skip: int) -> list[str]:
+        return ["anyarray.cli._exchange_worker", producer.origin, consumer.name, f"--skip={skip}", *avoid]
 
-def _run_once(
-    producer: Library, consumer: Consumer, pair: Pair, skip: int, avoid: Sequence[tuple[str, str]]
-) -> tuple[str, dict[str, Any] | None] | None:
-    """One worker. None when it came to its end; otherwise how it ended, and the try in which it was."""
-    command = [sys.executable, "-m", "anyarray.cli._exchange_worker", producer.origin, consumer.name, f"--skip={skip}"]
-    for way, layout in avoid:
-        command += ["--avoid", way, layout]
-    worker = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        encoding="utf-8",
-    )
-    current: dict[str, Any] | None = None
-    assert worker.stdout is not None
     try:
-        for event in _lines(worker.stdout, IMPORT_TIMEOUT, CASE_TIMEOUT):
+        for event in workers.cases(command, MAX_RESTARTS, IMPORT_TIMEOUT, CASE_TIMEOUT):
             kind = event.pop("event")
             if kind == "unusable":
                 pair.status, pair.reason = "unusable", event["reason"]
-                return None
-            if kind == "end":
-                return None
-            if kind == "try":
-                current = event
             elif kind == "row":
-                event.pop("index")
+                del event["index"]
                 pair.tries.append(Try(pair.producer, pair.consumer, **event))
-                current = None
-        worker.wait(10)  # so that its own signal is seen and not the one below
-    except (_HungError, subprocess.TimeoutExpired):
-        return "its process gave no sign", current
-    finally:
-        worker.kill()
-        worker.wait()
-        worker.stdout.close()
-    return _ending(worker.returncode), current
+            elif kind == "ended":
+                del event["index"], event["status"]
+                avoid += ["--avoid", event["way"], event["layout"]]
+                why = event.pop("reason")
+                pair.tries.append(Try(pair.producer, pair.consumer, **event, outcome="crashes", why=why))
+    except workers.EndedError as error:
+        pair.status, pair.reason = "crashed", error.reason
+    return pair
 
 
 def document(pairs: Sequence[Pair]) -> dict[str, Any]:

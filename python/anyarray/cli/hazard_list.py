@@ -13,6 +13,7 @@ from typing import Any
 import anyarray as aa
 
 from .cases import load
+from .order import compiled
 
 Side = Callable[[], tuple[object, object, str]]
 
@@ -134,24 +135,12 @@ def _ctypes() -> Any:
     return (ctypes.c_float * 4)(1, 2, 3, 4)
 
 
-def _nanobind_sum(x: object) -> float:
-    from ._nanobind import consumer
-
-    return float(consumer().sum(x))
-
-
 def _ctypes_native() -> tuple[object, object, str]:
-    return _nanobind_sum(_ctypes()), 10.0, ""
+    return compiled.nanobind().sum(_ctypes()), 10.0, ""
 
 
 def _ctypes_ours() -> tuple[object, object, str]:
-    return _nanobind_sum(aa.view(_ctypes())), 10.0, "shared"
-
-
-def _conj_nanobind(x: Any) -> float:
-    from ._nanobind import consumer
-
-    return float(consumer().imag(x))
+    return compiled.nanobind().sum(aa.view(_ctypes())), 10.0, "shared"
 
 
 def _conj() -> Any:
@@ -159,18 +148,16 @@ def _conj() -> Any:
 
 
 def _conj_native() -> tuple[object, object, str]:
-    return _conj_nanobind(_conj()), -2.0, ""
+    return compiled.nanobind().imag(_conj()), -2.0, ""
 
 
 def _conj_ours() -> tuple[object, object, str]:
     x, how = _converted(_conj(), "numpy")
-    return _conj_nanobind(x), -2.0, how
+    return compiled.nanobind().imag(x), -2.0, how
 
 
-class _TableAsInt:
-    """Gives a number that is no address of a table, as the exchange table was given before DLPack 1.3."""
-
-    __dlpack_c_exchange_api__ = 64
+class _DlpackOnly:
+    """An array that offers DLPack and nothing else."""
 
     def __init__(self) -> None:
         self._x = load("numpy").arange(3.0)
@@ -180,6 +167,12 @@ class _TableAsInt:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
+
+
+class _TableAsInt(_DlpackOnly):
+    """Gives a number that is no address of a table, as the exchange table was given before DLPack 1.3."""
+
+    __dlpack_c_exchange_api__ = 64
 
 
 def _table_native() -> tuple[object, object, str]:
@@ -236,19 +229,6 @@ def _big_native() -> tuple[object, object, str]:
 def _big_ours() -> tuple[object, object, str]:
     x, how = _converted(_big(), "jax")
     return x.tolist(), [2**40, 1], how
-
-
-class _DlpackOnly:
-    """An array that offers DLPack and nothing else."""
-
-    def __init__(self) -> None:
-        self._x = load("numpy").arange(3.0)
-
-    def __dlpack__(self, **keywords: Any) -> Any:
-        return self._x.__dlpack__(**keywords)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
 
 
 def _object_native() -> tuple[object, object, str]:

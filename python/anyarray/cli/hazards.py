@@ -7,18 +7,17 @@ docs/hazards.md is what this prints as Markdown.
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from typing import Any
 
+from . import workers
 from .hazard_list import HAZARDS, Hazard
-from .matrix import SCHEMA_VERSION, _ending, versions
+from .installed import installed, version
+from .matrix import SCHEMA_VERSION, versions
+from .order import compiled
+from .order.table import markdown_table
 
 #: Seconds that one side may take; the one with nanobind compiles.
 TIMEOUT = 300.0
@@ -47,24 +46,20 @@ class Found:
 
 
 def _missing(hazard: Hazard) -> str:
-    absent = [name for name in hazard.needs if importlib.util.find_spec(name) is None]
+    absent = [name for name in hazard.needs if not installed(name)]
     if absent:
         return f"{', '.join(absent)} isn't installed"
-    if "nanobind" in hazard.needs and shutil.which("g++") is None:
+    if "nanobind" in hazard.needs and shutil.which(compiled.compiler()[0]) is None:
         return "there is no C++ compiler"
     return ""
 
 
 def _outcome(hazard: Hazard, side: str) -> str:
-    command = [sys.executable, "-m", "anyarray.cli._hazard_worker", hazard.id, side]
     try:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
-    except subprocess.TimeoutExpired:
-        return f"wrong: no answer within {TIMEOUT:g} s"
-    lines = [line for line in ran.stdout.splitlines() if line.startswith('{"outcome"')]
-    if not lines:
-        return f"crash: {_ending(ran.returncode)}"
-    outcome: str = json.loads(lines[-1])["outcome"]
+        (end,) = workers.events(["anyarray.cli._hazard_worker", hazard.id, side], TIMEOUT, TIMEOUT)
+    except workers.EndedError as error:
+        return f"{'wrong' if error.status == 'hung' else 'crash'}: {error.reason}"
+    outcome: str = end["outcome"]
     return outcome
 
 
@@ -100,25 +95,17 @@ def document(found: Sequence[Found]) -> dict[str, Any]:
 def library_versions(found: Sequence[Found]) -> dict[str, str]:
     """The versions of all libraries that were used."""
     names = sorted({name for f in found if not f.missing for name in f.hazard.needs})
-    return {name: metadata.version(_DISTRIBUTIONS.get(name, name)) for name in names}
+    return {name: version(_DISTRIBUTIONS.get(name, name)) for name in names}
 
 
 def page(found: Sequence[Found]) -> str:
     """The page for the docs. The same versions print the same page."""
     used = ", ".join(f"{name} {version}" for name, version in library_versions(found).items())
-    lines = [
-        "# What corrupts or crashes natively, and is safe through anyarray",
-        "",
-        "Printed by `anyarray matrix --hazards --markdown`: each side of each row runs in a process of its own, and",
-        "its result is compared with what it should be. A test prints the page again and compares.",
-        "",
-        f"With {used}.",
-        "",
-        "| what | natively | what happens | through anyarray | known as |",
-        "|---|---|---|---|---|",
-    ]
-    for f in found:
-        if not f.missing:
-            cells = (f.hazard.title, f"`{f.hazard.code}`", f.native, f.ours, f.hazard.known)
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
+    rows = [(f.hazard.title, f"`{f.hazard.code}`", f.native, f.ours, f.hazard.known) for f in found if not f.missing]
+    return (
+        "# What corrupts or crashes natively, and is safe through anyarray\n\n"
+        "Printed by `anyarray matrix --hazards --markdown`: each side of each row runs in a process of its own, and\n"
+        "its result is compared with what it should be. A test prints the page again and compares.\n\n"
+        f"With {used}.\n\n"
+        f"{markdown_table(('what', 'natively', 'what happens', 'through anyarray', 'known as'), rows)}\n"
+    )

@@ -7,18 +7,13 @@ behind it.
 
 from __future__ import annotations
 
-import json
 import platform
-import queue
-import signal
-import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import Any
 
 from .._version import __version__
+from . import workers
 from .probe import Row
 from .producers import Library
 
@@ -54,45 +49,6 @@ class LibraryReport:
 Progress = Callable[[str, int, int], None]
 
 
-class _HungError(Exception):
-    """The worker said nothing for too long."""
-
-
-def _lines(stream: IO[str], import_timeout: float, case_timeout: float) -> Iterator[dict[str, Any]]:
-    """The worker's events as they come; raises _HungError when the next one takes too long."""
-    timeout = import_timeout
-    lines: queue.Queue[str | None] = queue.Queue()
-
-    def read() -> None:
-        for line in stream:
-            lines.put(line)
-        lines.put(None)
-
-    threading.Thread(target=read, daemon=True).start()
-    while True:
-        try:
-            line = lines.get(timeout=timeout)
-        except queue.Empty:
-            raise _HungError from None
-        if line is None:
-            return
-        try:
-            event: dict[str, Any] = json.loads(line)
-        except ValueError:
-            return  # cut off in the middle of a line: the worker is dead
-        timeout = case_timeout
-        yield event
-
-
-def _ending(returncode: int) -> str:
-    if returncode >= 0:
-        return f"its process ended with status {returncode}"
-    try:
-        return f"its process was killed by {signal.Signals(-returncode).name}"
-    except ValueError:
-        return f"its process was killed by signal {-returncode}"
-
-
 def run_library(
     library: Library,
     *,
@@ -103,76 +59,30 @@ def run_library(
 ) -> LibraryReport:
     """All rows of one library. Never raises because of what the library does."""
     report = LibraryReport(library.name)
-    skip = 0
-    for _ in range(MAX_RESTARTS + 1):
-        ending = _run_once(library, report, skip, timing, progress, import_timeout, case_timeout)
-        if ending is None:
-            return report
-        status, reason, case = ending
-        if case is None:
-            report.status, report.reason = status, f"{reason} before its first case: nothing of it was looked at"
-            return report
-        index = case.pop("index")
-        reason = f"{reason} in this case"
-        report.rows.append(Row(library.name, **case, outcome=status, problems=[reason], reason=reason))
-        skip = index + 1
-    report.status = "crashed"
-    report.reason = f"given up after {MAX_RESTARTS + 1} processes of it had ended too early"
-    return report
-
-
-def _run_once(
-    library: Library,
-    report: LibraryReport,
-    skip: int,
-    timing: bool,
-    progress: Progress,
-    import_timeout: float,
-    case_timeout: float,
-) -> tuple[str, str, dict[str, Any] | None] | None:
-    """One worker. None when it came to its end; otherwise how it ended, and the case in which it was."""
-    command = [sys.executable, "-m", "anyarray.cli._worker", library.origin, f"--skip={skip}"]
-    if not timing:
-        command.append("--no-timing")
-    worker = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        encoding="utf-8",
-    )
-    current: dict[str, Any] | None = None
     total = 0
-    assert worker.stdout is not None
+
+    def command(skip: int) -> list[str]:
+        options = [f"--skip={skip}"] if timing else [f"--skip={skip}", "--no-timing"]
+        return ["anyarray.cli._worker", library.origin, *options]
+
     try:
-        for event in _lines(worker.stdout, import_timeout, case_timeout):
+        for event in workers.cases(command, MAX_RESTARTS, import_timeout, case_timeout):
             kind = event.pop("event")
             if kind == "start":
                 report.version, total = event["version"], event["cases"]
-                progress(library.name, skip, total)
+                progress(library.name, len(report.rows), total)
             elif kind == "unusable":
                 report.version, report.status, report.reason = event["version"], "unusable", event["reason"]
-                return None
-            elif kind == "case":
-                current = event
             elif kind == "row":
                 report.rows.append(Row(**event["row"]))
-                current = None
                 progress(library.name, event["index"] + 1, total)
-            elif kind == "end":
-                return None
-        worker.wait(10)  # so that its own signal is seen and not the one below
-    except subprocess.TimeoutExpired:
-        return "hung", "its process went silent without ending", current
-    except _HungError:
-        limit = case_timeout if total else import_timeout
-        return "hung", f"its process gave no sign for {limit:g} s", current
-    finally:
-        worker.kill()
-        worker.wait()
-        worker.stdout.close()
-    return "crashed", _ending(worker.returncode), current
+            elif kind == "ended":
+                del event["index"]
+                status, reason = event.pop("status"), f"{event.pop('reason')} in this case"
+                report.rows.append(Row(library.name, **event, outcome=status, problems=[reason], reason=reason))
+    except workers.EndedError as error:
+        report.status, report.reason = error.status, error.reason
+    return report
 
 
 def versions() -> dict[str, str]:

@@ -8,15 +8,14 @@ What libraries print goes to standard error.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import anyarray as aa
 
-from ..explain import ExpressionError, compiled
+from ..explain import compiled
+from ..workers import Emit, serve
 from .made import STARTS, data_of
 from .natives import first_line
 
@@ -28,29 +27,17 @@ def _ours(obj: object, preset: str) -> dict[str, Any] | None:
         return None
 
 
-def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m anyarray.cli.order._object", description=__doc__)
-    parser.add_argument("expression")
-    parser.add_argument("presets", nargs="+", choices=sorted(STARTS))
-    args = parser.parse_args(argv)
-    # Libraries may print, from C too: descriptor 1 becomes standard error, the lines go to a copy of the old one.
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    warnings.simplefilter("ignore")
-
-    def emit(event: str, **fields: Any) -> None:
-        out.write(json.dumps({"event": event, **fields}) + "\n")
-        out.flush()
-
-    evaluate = compiled(args.expression)
-    for preset in args.presets:
+def run(expression: str, presets: Sequence[str], emit: Emit) -> None:
+    """Writes `case` and `row` for each preset, then `end`."""
+    evaluate = compiled(expression)
+    for preset in presets:
         emit("case", preset=preset)
         try:
             describe = STARTS[preset]()
             obj = evaluate()
             # What can be taken once only is made anew for the library.
             ours = _ours(evaluate() if type(obj).__name__ == "PyCapsule" else obj, preset)
-        except (Exception, ExpressionError) as error:
+        except Exception as error:
             emit("row", preset=preset, unusable=first_line(error))
             continue
         try:
@@ -58,9 +45,16 @@ def main(argv: list[str] | None = None) -> int:
         except Exception as error:
             emit("row", preset=preset, ours=ours, error=first_line(error))
     emit("end")
-    out.flush()
-    os._exit(0)  # a library that crashes when the interpreter ends isn't what is looked at here
+
+
+def main() -> NoReturn:
+    parser = argparse.ArgumentParser(prog="python -m anyarray.cli.order._object", description=__doc__)
+    parser.add_argument("expression")
+    parser.add_argument("presets", nargs="+", choices=sorted(STARTS))
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    serve(lambda emit: run(args.expression, args.presets, emit))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -8,23 +8,16 @@ knows which one it was; `--skip N` starts again behind it. What libraries print 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
 import warnings
-from typing import Any, TextIO
+from typing import NoReturn
 
+from ..workers import Emit, serve
 from .natives import NATIVES, Consumer, Native, first_line
 from .probes import descriptions, name_of
 
 
-def run(native: Native, out: TextIO, skip: int, quick: bool) -> None:
+def run(native: Native, emit: Emit, skip: int, quick: bool) -> None:
     """Writes `start`, then `case` and `row` for each probe, then `end`; or `unusable` if the library can't be used."""
-
-    def emit(event: str, **fields: Any) -> None:
-        out.write(json.dumps({"event": event, **fields}) + "\n")
-        out.flush()
-
     try:
         consumer = Consumer(native)
     except Exception as error:
@@ -41,20 +34,15 @@ def run(native: Native, out: TextIO, skip: int, quick: bool) -> None:
     emit("end")
 
 
-def main(argv: list[str] | None = None) -> int:
+def main() -> NoReturn:
     parser = argparse.ArgumentParser(prog="python -m anyarray.cli.order._worker", description=__doc__)
     parser.add_argument("consumer", choices=sorted(NATIVES))
     parser.add_argument("--quick", action="store_true", help="only the protocols that the library knows")
     parser.add_argument("--skip", type=int, default=0)
-    args = parser.parse_args(argv)
-    # Libraries may print, from C too: descriptor 1 becomes standard error, the rows go to a copy of the old one.
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    args = parser.parse_args()
     warnings.simplefilter("ignore")
-    run(NATIVES[args.consumer], out, args.skip, args.quick)
-    out.flush()
-    os._exit(0)  # a library that crashes when the interpreter ends isn't what is looked at here
+    serve(lambda emit: run(NATIVES[args.consumer], emit, args.skip, args.quick))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

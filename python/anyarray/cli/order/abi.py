@@ -17,6 +17,8 @@ import ctypes
 from functools import cache
 from typing import Any
 
+from ..cases import BufferView
+
 #: Elements of each probe, all float32.
 COUNT = 4
 
@@ -89,14 +91,6 @@ class ArrowArray(ctypes.Structure):
     _fields_ = [("length", _c.c_int64), ("null_count", _c.c_int64), ("offset", _c.c_int64), ("n_buffers", _c.c_int64),
                 ("n_children", _c.c_int64), ("buffers", _c.c_void_p), ("children", _c.c_void_p),
                 ("dictionary", _c.c_void_p), ("release", _c.c_void_p), ("private", _c.c_void_p)]  # fmt: skip
-
-
-class BufferView(ctypes.Structure):
-    """CPython's Py_buffer."""
-
-    _fields_ = [("buf", _c.c_void_p), ("obj", _c.c_void_p), ("len", _c.c_ssize_t), ("itemsize", _c.c_ssize_t),
-                ("readonly", _c.c_int), ("ndim", _c.c_int), ("format", _c.c_char_p), ("shape", _c.c_void_p),
-                ("strides", _c.c_void_p), ("suboffsets", _c.c_void_p), ("internal", _c.c_void_p)]  # fmt: skip
 
 
 SHAPE = (_c.c_int64 * 1)(COUNT)

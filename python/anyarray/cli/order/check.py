@@ -8,17 +8,16 @@ runs here, on a probe made anew from the same description.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import anyarray as aa
 
-from ..matrix import _ending, _HungError, _lines
+from .. import workers
 from .imitate import Ours, imitate
 from .natives import NATIVES, Native, Outcome
 from .probes import build, states_of
@@ -150,63 +149,27 @@ class NativeRun:
         Raises
         ------
         UnusableError
-            The library can't be imported, or ends its process before the first probe or too often.
+            The library can't be imported, or ends its process outside a probe or too often.
         """
-        skip = 0
-        for _ in range(MAX_RESTARTS + 1):
-            current: tuple[int, str] | None = None
-            ending = ""
-            for event in self._events(skip):
+        quick = ["--quick"] if self.quick else []
+
+        def command(skip: int) -> list[str]:
+            return [f"{__package__}._worker", self.native.name, *quick, f"--skip={skip}"]
+
+        where = {"python": self.python, "environment": worker_environment()}
+        try:
+            for event in workers.cases(command, MAX_RESTARTS, IMPORT_TIMEOUT, PROBE_TIMEOUT, **where):
                 kind = event["event"]
                 if kind == "unusable":
                     raise UnusableError("unusable", event["reason"], event["version"])
                 if kind == "start":
                     self.version, self.total = event["version"], event["cases"]
-                elif kind == "case":
-                    current = (event["index"], event["probe"])
                 elif kind == "row":
-                    current = None
                     yield Row(event["probe"], Outcome(event["row"], event["detail"]), tuple(event["log"]))
-                elif kind == "end":
-                    return
-                else:
-                    ending = event["reason"]
-            if current is None:
-                status = "hung" if "no sign" in ending else "crashed"
-                raise UnusableError(status, f"{ending}, and not in a probe", self.version)
-            yield Row(current[1], Outcome(None, ending), crashed=ending)
-            skip = current[0] + 1
-        raise UnusableError("crashed", f"given up after {MAX_RESTARTS + 1} processes had ended too early", self.version)
-
-    def _events(self, skip: int) -> Iterator[dict[str, Any]]:
-        """The worker's events; then, if it came to no end, one more that says how it ended."""
-        quick = ["--quick"] if self.quick else []
-        worker = subprocess.Popen(
-            [self.python, "-m", f"{__package__}._worker", self.native.name, *quick, f"--skip={skip}"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            encoding="utf-8",
-            env=worker_environment(),
-        )
-        assert worker.stdout is not None
-        reason = ""
-        try:
-            for event in _lines(worker.stdout, IMPORT_TIMEOUT, PROBE_TIMEOUT):
-                yield event
-                if event["event"] in ("end", "unusable"):
-                    return
-            worker.wait(10)  # so that its own signal is seen and not the one below
-        except subprocess.TimeoutExpired:
-            reason = "its process gave no sign, though its output had ended"
-        except _HungError:
-            reason = "its process gave no sign for too long"
-        finally:
-            worker.kill()
-            worker.wait()
-            worker.stdout.close()
-        yield {"event": "ended", "reason": reason or _ending(worker.returncode)}
+                elif kind == "ended":
+                    yield Row(event["probe"], Outcome(None, event["reason"]), crashed=event["reason"])
+        except workers.EndedError as error:
+            raise UnusableError(error.status, error.reason, self.version) from None
 
 
 def compare(native: Native, rows: Iterator[Row], ours: Ours, progress: Callable[[int], None]) -> Agreement:
@@ -285,18 +248,3 @@ def check(
         return Agreement(consumer, native.preset, native.distribution, version, status, reason)
     result.version = run.version
     return result
-
-
-def check_all(
-    consumers: Sequence[str] = tuple(NATIVES),
-    *,
-    pythons: Mapping[str, str] | None = None,
-    quick: bool = False,
-    progress: Progress = lambda *_: None,
-) -> list[Agreement]:
-    """Compares each consumer with the preset of its name. `pythons` gives interpreters by the name of the library."""
-    where = pythons or {}
-    return [
-        check(name, python=where.get(NATIVES[name].distribution, sys.executable), quick=quick, progress=progress)
-        for name in consumers
-    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +36,30 @@ def _wanted(chosen: Sequence[Sequence[str]] | None) -> set[str] | None:
     return None if chosen is None else {name for names in chosen for name in names}
 
 
+def _by_preset(consumers: dict[str, dict[str, Any]]) -> dict[str, set[str]]:
+    """The names of each consumer, by its preset."""
+    named = {preset: _names(preset, one["consumer"], None) for preset, one in consumers.items()}
+    for native in NATIVES.values():
+        named[native.preset] |= _names(native.preset, consumers[native.preset]["consumer"], native)
+    return named
+
+
+def expression_of(args: argparse.Namespace) -> str | None:
+    """EXPR, which argparse takes for one more name where it stands behind those of --library: then it is taken out.
+
+    What has nothing but letters, digits, dots and hyphens stays a name, a known one or a wrong one.
+    """
+    given: str | None = args.expression
+    if given is not None or args.check or args.markdown:
+        return given
+    known = set().union(*_by_preset(aa.consumers()).values())
+    for names in args.library or ():
+        if len(names) > 1 and names[-1] not in known and not re.fullmatch(r"[\w.-]+", names[-1]):
+            given = names.pop()
+            return given
+    return None
+
+
 def chosen_consumers(wanted: set[str] | None) -> dict[str, dict[str, Any]]:
     """The presets that are asked for, all where nothing is.
 
@@ -46,9 +71,7 @@ def chosen_consumers(wanted: set[str] | None) -> dict[str, dict[str, Any]]:
     everything = aa.consumers()
     if wanted is None:
         return everything
-    named = {preset: _names(preset, one["consumer"], None) for preset, one in everything.items()}
-    for native in NATIVES.values():
-        named[native.preset] |= _names(native.preset, everything[native.preset]["consumer"], native)
+    named = _by_preset(everything)
     _all_known(wanted, set().union(*named.values()), list(everything))
     return {preset: one for preset, one in everything.items() if named[preset] & wanted}
 
@@ -151,6 +174,7 @@ def _table(args: argparse.Namespace) -> int:
 def run(args: argparse.Namespace) -> int:
     """Returns the exit status."""
     try:
+        args.expression = expression_of(args)
         if args.expression is not None and (args.check or args.markdown):
             raise UsageError("EXPR goes with neither --check nor --markdown")
         if (args.quick and not args.check) or (args.presets_only and args.expression is None):

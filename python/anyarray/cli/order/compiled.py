@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nanobind and pybind11 take arrays in compiled functions only: two small modules, built once and kept in a folder.
+"""nanobind and pybind11 take arrays in compiled functions only: small modules, built once and kept in a folder.
 
 The folder is `ANYARRAY_ORDER_CACHE`, or one of the user's in the temporary folder; a name in it holds the versions of
 the binding library and of Python.
@@ -24,6 +24,7 @@ from typing import Any
 _NANOBIND = """
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <complex>
 #include <cstdint>
 namespace nb = nanobind;
 nb::tuple describe(const nb::ndarray<nb::ro>& a) {
@@ -36,6 +37,14 @@ NB_MODULE(@NAME@, m) {
   m.def("first", [](const nb::ndarray<nb::ro>& a) { return double(*static_cast<const float*>(a.data())); });
   m.def("first_writable", [](const nb::ndarray<>& a) { return double(*static_cast<const float*>(a.data())); });
   m.def("describe", &describe);
+  m.def("sum", [](const nb::ndarray<const float, nb::ndim<1>, nb::device::cpu>& a) {
+    double sum = 0;
+    for (size_t i = 0; i < a.shape(0); ++i) sum += a(i);
+    return sum;
+  });
+  m.def("imag", [](const nb::ndarray<const std::complex<float>, nb::ndim<1>, nb::device::cpu>& a) {
+    return a(0).imag();
+  });
 }
 """
 
@@ -63,9 +72,13 @@ def folder() -> Path:
     return path
 
 
+def compiler() -> list[str]:
+    """The command of the C++ compiler."""
+    return shlex.split(os.environ.get("CXX") or sysconfig.get_config_var("CXX") or "c++")
+
+
 def _build(library: str, source: str, flags: list[str], units: list[str]) -> ModuleType:
-    compiler = shlex.split(os.environ.get("CXX") or sysconfig.get_config_var("CXX") or "c++")
-    stamp = f"{metadata.version(library)} {sys.version} {source} {compiler}"
+    stamp = f"{metadata.version(library)} {sys.version} {source} {compiler()}"
     name = f"probe_{library}_{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
     target = folder() / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
     if not target.exists():
@@ -75,7 +88,7 @@ def _build(library: str, source: str, flags: list[str], units: list[str]) -> Mod
             made = Path(scratch) / "module.so"
             options = ["-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing"]
             includes = [f"-I{sysconfig.get_paths()['include']}", *flags]
-            command = [*compiler, *options, *includes, str(file), *units, "-o", str(made)]
+            command = [*compiler(), *options, *includes, str(file), *units, "-o", str(made)]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
@@ -90,14 +103,20 @@ def _build(library: str, source: str, flags: list[str], units: list[str]) -> Mod
     return module
 
 
-def nanobind() -> Any:
-    """`first(x)` and `first_writable(x)`: the first element of an ndarray argument, read-only or not. `describe(x)`:
-    its address, shape, and DLPack's three numbers of its dtype.
-    """
+def build_nanobind(source: str) -> Any:
+    """The module of this source, in which `@NAME@` stands for its name."""
     library = importlib.import_module("nanobind")
     root = Path(library.source_dir()).parent
     flags = [f"-I{library.include_dir()}", f"-I{root / 'ext' / 'robin_map' / 'include'}", "-DNDEBUG"]
-    return _build("nanobind", _NANOBIND, flags, [str(root / "src" / "nb_combined.cpp")])
+    return _build("nanobind", source, flags, [str(root / "src" / "nb_combined.cpp")])
+
+
+def nanobind() -> Any:
+    """`first(x)` and `first_writable(x)`: the first element of an ndarray argument, read-only or not. `describe(x)`:
+    its address, shape, and DLPack's three numbers of its dtype. `sum(x)` of a float32 vector and `imag(x)` of the first
+    complex64 of one: arguments that say what they take.
+    """
+    return build_nanobind(_NANOBIND)
 
 
 def pybind11() -> Any:

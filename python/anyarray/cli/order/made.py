@@ -46,8 +46,7 @@ def _by(module: str, function: str, **options: Any) -> Callable[[], Describe]:
 
 
 def _mpi4py() -> Describe:
-    importlib.import_module("mpi4py").rc.initialize = False
-    take = importlib.import_module("mpi4py.MPI").buffer.frombuffer
+    take = natives.started_mpi4py()
 
     def describe(x: Any) -> Data:
         return {"ptr": take(x, readonly=True).address}
@@ -78,15 +77,8 @@ def dtype_of(code: int, bits: int, lanes: int) -> str:
 
 
 def _pybind11() -> Describe:
-    ensure = compiled.pybind11().ensure
-
-    def describe(x: Any) -> Data:
-        made = ensure(x)
-        if made is None:
-            raise NotAnArray("array::ensure gave null")
-        return _described(made)
-
-    return describe
+    take = natives.started_pybind11()
+    return lambda x: _described(take(x))
 
 
 def _cuda_core() -> Describe:
@@ -118,8 +110,7 @@ def _tvm_ffi() -> Describe:
 
 def _dpnp() -> Describe:
     dpnp = importlib.import_module("dpnp")
-    unwrap = getattr(dpnp, "get_usm_ndarray")  # noqa: B009
-    return lambda x: _described(unwrap(dpnp.asarray(x)))
+    return lambda x: _described(dpnp.get_usm_ndarray(dpnp.asarray(x)))
 
 
 def _warp(function: str, **options: Any) -> Callable[[], Describe]:

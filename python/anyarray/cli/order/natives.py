@@ -13,10 +13,10 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from ..installed import installed, version
 from . import abi, compiled, probes
 from .probes import VALUES, Probe, build
 
@@ -63,16 +63,10 @@ class Native:
     writable: bool = False
 
     def version(self) -> str:
-        try:
-            return metadata.version(self.distribution)
-        except metadata.PackageNotFoundError:
-            return "unknown"
+        return version(self.distribution)
 
     def installed(self) -> bool:
-        try:
-            return importlib.util.find_spec(self.needs) is not None
-        except (ImportError, ValueError):
-            return False
+        return installed(self.needs)
 
 
 def first_line(error: BaseException) -> str:
@@ -143,26 +137,19 @@ def _at(address: int) -> float:
     return float(ctypes.c_float.from_address(address).value)
 
 
-def _numpy_asarray() -> Take:
-    np = _load("numpy")
-    return lambda probe: _first(np.asarray(probe))
+def _by_item(module: str, function: str) -> Callable[[], Take]:
+    """A function whose arrays give elements themselves."""
 
-
-def _numpy_from_dlpack() -> Take:
-    np = _load("numpy")
-    return lambda probe: _first(np.from_dlpack(probe))
-
-
-def _torch(function: str) -> Callable[[], Take]:
     def start() -> Take:
-        torch = _load("torch")
-        take = getattr(torch, function)
+        take = getattr(_load(module), function)
         return lambda probe: float(take(probe).reshape(-1)[0].item())
 
     return start
 
 
-def _jax(module: str, function: str) -> Callable[[], Take]:
+def _by_numpy(module: str, function: str) -> Callable[[], Take]:
+    """A function of NumPy, or whose arrays NumPy reads."""
+
     def start() -> Take:
         np, take = _load("numpy"), getattr(_load(module), function)
         return lambda probe: _first(np.asarray(take(probe)))
@@ -170,9 +157,15 @@ def _jax(module: str, function: str) -> Callable[[], Take]:
     return start
 
 
-def _mpi4py() -> Take:
+def started_mpi4py() -> Callable[..., Any]:
+    """`MPI.buffer.frombuffer`, with MPI not initialised."""
     _load("mpi4py").rc.initialize = False
-    take = _load("mpi4py.MPI").buffer.frombuffer
+    take: Callable[..., Any] = _load("mpi4py.MPI").buffer.frombuffer
+    return take
+
+
+def _mpi4py() -> Take:
+    take = started_mpi4py()
     return lambda probe: _at(take(probe, readonly=True).address)
 
 
@@ -208,16 +201,22 @@ def _nanobind_writable() -> Take:
     return take
 
 
-def _pybind11() -> Take:
+def started_pybind11() -> Callable[[Any], Any]:
+    """`py::array::ensure`; raises where that gives null."""
     ensure = compiled.pybind11().ensure
 
-    def take(probe: Probe) -> float:
-        array = ensure(probe)
+    def take(x: Any) -> Any:
+        array = ensure(x)
         if array is None:
             raise NotAnArray("array::ensure gave null")
-        return _first(array)
+        return array
 
     return take
+
+
+def _pybind11() -> Take:
+    take = started_pybind11()
+    return lambda probe: _first(take(probe))
 
 
 def _pybind11_array_t() -> Take:
@@ -255,15 +254,10 @@ def _dpnp(module: str) -> Callable[[], Take]:
     def start() -> Take:
         _place_in_usm()
         take, to_numpy = _load(module).asarray, _load("dpnp.tensor").asnumpy
-        unwrap = getattr(_load("dpnp"), "get_usm_ndarray")  # noqa: B009
+        unwrap = _load("dpnp").get_usm_ndarray
         return lambda probe: _first(to_numpy(unwrap(take(probe))))
 
     return start
-
-
-def _dpnp_from_dlpack() -> Take:
-    take = _load("dpnp.tensor").from_dlpack
-    return lambda probe: _first(_load("numpy").asarray(take(probe)))
 
 
 def started_warp() -> Any:
@@ -297,15 +291,6 @@ def _warp_argument() -> Take:
     return take
 
 
-def _mlx(function: str) -> Callable[[], Take]:
-    def start() -> Take:
-        mx = _load("mlx.core")
-        take = getattr(mx, function)
-        return lambda probe: float(take(probe).reshape(-1)[0].item())
-
-    return start
-
-
 _NUMPY = ("buffer", "array_struct", "array_interface", "array_method")
 _CAI = "cuda_array_interface"
 
@@ -313,15 +298,19 @@ _CAI = "cuda_array_interface"
 NATIVES: dict[str, Native] = {
     native.name: native
     for native in (
-        Native("numpy.asarray", "numpy", "numpy", "numpy", _NUMPY, _numpy_asarray),
-        Native("numpy.from_dlpack", "numpy.from_dlpack", "numpy", "numpy", ("dlpack",), _numpy_from_dlpack),
-        Native("torch.as_tensor", "torch.as_tensor", "torch", "torch", ("dlpack", _CAI), _torch("as_tensor"), (_CAI,)),
-        Native("torch.asarray", "torch.asarray", "torch", "torch", ("buffer", "dlpack", _CAI), _torch("asarray"),
-               (_CAI,)),
-        Native("torch.from_dlpack", "torch.from_dlpack", "torch", "torch", ("dlpack",), _torch("from_dlpack")),
-        Native("jax.numpy.asarray", "jax", "jax", "jax", (*_NUMPY, _CAI), _jax("jax.numpy", "asarray"), (_CAI,)),
+        Native("numpy.asarray", "numpy", "numpy", "numpy", _NUMPY, _by_numpy("numpy", "asarray")),
+        Native("numpy.from_dlpack", "numpy.from_dlpack", "numpy", "numpy", ("dlpack",),
+               _by_numpy("numpy", "from_dlpack")),
+        Native("torch.as_tensor", "torch.as_tensor", "torch", "torch", ("dlpack", _CAI),
+               _by_item("torch", "as_tensor"), (_CAI,)),
+        Native("torch.asarray", "torch.asarray", "torch", "torch", ("buffer", "dlpack", _CAI),
+               _by_item("torch", "asarray"), (_CAI,)),
+        Native("torch.from_dlpack", "torch.from_dlpack", "torch", "torch", ("dlpack",),
+               _by_item("torch", "from_dlpack")),
+        Native("jax.numpy.asarray", "jax", "jax", "jax", (*_NUMPY, _CAI),
+               _by_numpy("jax.numpy", "asarray"), (_CAI,)),
         Native("jax.dlpack.from_dlpack", "jax.from_dlpack", "jax", "jax", ("dlpack",),
-               _jax("jax.dlpack", "from_dlpack")),
+               _by_numpy("jax.dlpack", "from_dlpack")),
         Native("mpi4py", "mpi4py", "mpi4py", "mpi4py", ("buffer", "dlpack", _CAI), _mpi4py, (_CAI,)),
         Native("pydlpack", "pydlpack", "dlpack", "pydlpack", ("buffer", "dlpack", "array_interface", _CAI), _pydlpack,
                (_CAI,)),
@@ -340,11 +329,12 @@ NATIVES: dict[str, Native] = {
                _dpnp("dpnp.tensor")),
         Native("dpnp.asarray", "dpnp", "dpnp", "dpnp", (*_NUMPY, "sycl_usm_array_interface"),
                _dpnp("dpnp")),
-        Native("dpnp.from_dlpack", "dpnp.from_dlpack", "dpnp", "dpnp", ("dlpack",), _dpnp_from_dlpack),
+        Native("dpnp.from_dlpack", "dpnp.from_dlpack", "dpnp", "dpnp", ("dlpack",),
+               _by_numpy("dpnp.tensor", "from_dlpack")),
         Native("warp.array", "warp", "warp", "warp-lang", _NUMPY, _warp_array, (), {"__len__": lambda _: 4}),
         Native("warp argument", "warp.argument", "warp", "warp-lang", ("array_interface", "array_method"),
                _warp_argument),
         Native("warp.from_dlpack", "warp.from_dlpack", "warp", "warp-lang", ("dlpack",), _warp_from_dlpack),
-        Native("mlx.array", "mlx", "mlx.core", "mlx", ("buffer", "dlpack"), _mlx("array")),
+        Native("mlx.array", "mlx", "mlx.core", "mlx", ("buffer", "dlpack"), _by_item("mlx.core", "array")),
     )
 }  # fmt: skip

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,10 +20,10 @@ from rich.text import Text
 
 import anyarray as aa
 
+from .. import workers
 from ..explain import compiled
-from ..matrix import _ending, _HungError, _lines
 from ..render import console
-from .check import IMPORT_TIMEOUT, PROBE_TIMEOUT, worker_environment
+from .check import IMPORT_TIMEOUT, worker_environment
 from .made import data_of
 from .natives import NATIVES, Native
 
@@ -114,32 +113,19 @@ def run_natives(expression: str, choices: Sequence[Choice], python: str) -> None
     """Gives the object to the libraries of one process, and to another process from the next on where one ends it."""
     left = list(choices)
     while left:
-        names = [choice.preset for choice in left]
-        worker = subprocess.Popen(
-            [python, "-m", f"{__package__}._object", expression, *names],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            encoding="utf-8",
-            env=worker_environment(),
-        )
-        assert worker.stdout is not None
-        ending = ""
+        reason = ""
+        command = [f"{__package__}._object", expression, *(choice.preset for choice in left)]
         try:
-            for event in _lines(worker.stdout, IMPORT_TIMEOUT, IMPORT_TIMEOUT):
+            for event in workers.events(
+                command, IMPORT_TIMEOUT, IMPORT_TIMEOUT, python=python, environment=worker_environment()
+            ):
                 if event["event"] == "row":
                     _result(left.pop(0), event)
-            worker.wait(PROBE_TIMEOUT)
-        except (subprocess.TimeoutExpired, _HungError):
-            ending = "its process gave no sign for too long"
-        finally:
-            worker.kill()
-            worker.wait()
-            worker.stdout.close()
+        except workers.EndedError as error:
+            reason = error.reason
         if left:
             choice = left.pop(0)
-            choice.native, choice.native_detail = "crashed", ending or _ending(worker.returncode)
+            choice.native, choice.native_detail = "crashed", reason
 
 
 def _native_of(preset: str) -> Native | None:

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import cast
 
 from ..cases import Case
+from ..installed import installed
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,8 @@ class Library:
     origin: str
 
     def installed(self) -> bool:
-        """Whether the library's module can be found; imports nothing but the parents of a dotted name."""
-        if not self.needs:
-            return True
-        try:
-            return importlib.util.find_spec(self.needs) is not None
-        except (ImportError, ValueError, AttributeError):
-            return False
+        """Whether the library's module can be found."""
+        return not self.needs or installed(self.needs)
 
     def cases(self) -> Iterable[Case]:
         """Imports the producer module, and with it the library. May raise whatever the import raises."""
@@ -104,11 +100,7 @@ def find(name: str) -> Library:
         if not Path(name).is_file():
             raise KeyError(f"there is no file {name}")
         return Library(Path(name).stem, "", Path(name).stem, f"{name}:cases", name)
-    try:
-        found = importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
-        found = False
-    if not found:
+    if not installed(name):
         known = ", ".join(library.name for library in LIBRARIES)
         raise KeyError(f"{name!r} is neither a library of the matrix ({known}) nor a Python file or module")
     return Library(name, "", name.partition(".")[0], f"{name}:cases", name)

@@ -15,10 +15,6 @@ _NAMES = (*INTEGERS, "float32", "float64")
 _MANY = "several memories, or none of plain elements: it may only be copied"
 
 
-def _data(name: str) -> list[Any]:
-    return numbers(name)
-
-
 def _shown(array: Any, x: Any, readonly: bool | None = None) -> Sample:
     return witness(x, array, readonly=readonly)
 
@@ -32,12 +28,12 @@ def pandas_cases() -> Cases:
     pd = load("pandas")
 
     def series(name: str, layout: str) -> Sample:
-        s = pd.Series(np.array(_data(name), name))
+        s = pd.Series(np.array(numbers(name), name))
         s = {"C": s, "sliced": s[::2], "size 0": s[:0]}[layout]
         return _shown(s, s.to_numpy())
 
     def of_arrow(name: str) -> Sample:
-        s = pd.Series(np.array(_data(name), name)[:3], dtype=f"{name}[pyarrow]")
+        s = pd.Series(np.array(numbers(name), name)[:3], dtype=f"{name}[pyarrow]")
         return _shown(s, s.to_numpy(), True)
 
     for name in (*_NAMES, "float16"):
@@ -82,7 +78,7 @@ def polars_cases() -> Cases:
 
     def series(name: str, layout: str) -> Sample:
         s = pl.Series(
-            _data(name),
+            numbers(name),
             dtype=getattr(
                 pl, name.replace("uint", "UInt").replace("int", "Int", name[0] == "i").replace("float", "Float")
             ),

@@ -11,7 +11,7 @@ from typing import Any
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-from ..cases import INTEGERS, SHAPE, Case, Cases, Sample, booleans, complexes, floats, integers, load, nested, refused
+from ..cases import INTEGERS, SHAPE, Case, Cases, Sample, floats, load, nested, numbers, refused
 from ._mirror import witness
 
 jax = load("jax")
@@ -23,12 +23,8 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8
 
 
 def _data(name: str) -> Any:
-    if name == "bool":
-        return np.array(booleans())
-    if name in INTEGERS:
-        return np.array(integers(*INTEGERS[name]), name)
-    if name.startswith("complex"):
-        return np.array(complexes(), name)
+    if name not in _FLOATS:
+        return np.array(numbers(name), name)
     if name == "float8_e8m0fnu":
         return np.array([1, 2, 4, 8, 0.5, 0.25, 16, 32, 64, 1, 2, 4], "f4").astype(jnp.dtype(name))
     return np.array(floats(), "f8").astype(jnp.dtype(name))

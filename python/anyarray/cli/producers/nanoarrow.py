@@ -5,25 +5,18 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..cases import Case, Cases, Sample, buffer_address, floats, integers, load, refused
+from ..cases import INTEGERS, Case, Cases, Sample, buffer_address, load, numbers, refused
 
 na = load("nanoarrow")
 
-_TYPES = {**{f"{sign}int{bits}": (bits, not sign) for bits in (8, 16, 32, 64) for sign in ("", "u")},
-          "float32": None, "float64": None}  # fmt: skip
-
 
 def _buffer(name: str) -> Sample:
-    limits = _TYPES[name]
-    data = integers(*limits) if limits is not None else floats()
-    x = na.c_buffer(data, getattr(na, name)())
+    x = na.c_buffer(numbers(name), getattr(na, name)())
     return Sample(x, lambda: list(x.elements()), (12,), name, True, buffer_address(x), bytes(x))
 
 
 def _array(name: str, first: int) -> Sample:
-    limits = _TYPES[name]
-    data = integers(*limits) if limits is not None else floats()
-    whole = na.Array(na.c_array(data, getattr(na, name)()))
+    whole = na.Array(na.c_array(numbers(name), getattr(na, name)()))
     x = na.Array(na.c_array(whole)[first:]) if first else whole
     buffer = whole.buffers[1]
     pointer = buffer_address(buffer) or 0
@@ -39,7 +32,7 @@ def _array(name: str, first: int) -> Sample:
 
 
 def cases() -> Cases:
-    for name in _TYPES:
+    for name in (*INTEGERS, "float32", "float64"):
         yield Case("c_buffer", name, "C", partial(_buffer, name))
         yield Case("Array", name, "C", partial(_array, name, 0))
         yield Case("Array", name, "sliced", partial(_array, name, 3))

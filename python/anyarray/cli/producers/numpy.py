@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from ..cases import (
+    INTEGERS,
     LAYOUTS,
     SHAPE,
     Case,
     Cases,
     Sample,
-    booleans,
     buffer_address,
     complexes,
-    floats,
     integers,
     load,
+    numbers,
     refused,
 )
 from ._mirror import dtype_name, witness
@@ -43,15 +43,8 @@ def _frozen(x: Any) -> Any:
 
 def _numbers() -> dict[str, Any]:
     """Twelve elements of each plain dtype."""
-    out = {"bool": np.array(booleans())}
-    for bits in (8, 16, 32, 64):
-        out[f"int{bits}"] = np.array(integers(bits, True), f"i{bits // 8}")
-        out[f"uint{bits}"] = np.array(integers(bits, False), f"u{bits // 8}")
-    for name in ("float16", "float32", "float64", "longdouble"):
-        out[name] = np.array(floats(), name)
-    for name in ("complex64", "complex128", "clongdouble"):
-        out[name] = np.array(complexes(), name)
-    return out
+    names = ("bool", *INTEGERS, "float16", "float32", "float64", "longdouble", "complex64", "complex128")
+    return {**{name: np.array(numbers(name), name) for name in names}, "clongdouble": np.array(complexes(), "G")}
 
 
 def _others() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from functools import partial
 from multiprocessing import shared_memory
 from typing import Any
 
-from ..cases import SHAPE, Case, Cases, Sample, booleans, buffer_address, floats, integers, nested, refused
+from ..cases import INTEGERS, SHAPE, Case, Cases, Sample, buffer_address, nested, numbers, refused
 
 _CODES = {"b": "int", "B": "uint", "h": "int", "H": "uint", "i": "int", "I": "uint", "l": "int", "L": "uint",
           "q": "int", "Q": "uint", "f": "float", "d": "float"}  # fmt: skip
@@ -22,9 +22,7 @@ def _name(code: str) -> str:
 
 
 def _data(code: str) -> list[Any]:
-    if _CODES[code] == "float":
-        return floats()
-    return integers(8 * array.array(code).itemsize, _CODES[code] == "int")
+    return numbers(_name(code))
 
 
 def _builtin(x: Any, readonly: bool, pointer: int | None = None) -> Sample:
@@ -109,18 +107,11 @@ def _rows(kind: Any, data: list[Any], name: str) -> Sample:
     return _ctypes(((kind * 4) * 3)(*[(kind * 4)(*row) for row in nested(data)]), SHAPE, name)
 
 
-def _bits(name: str) -> int:
-    return 8 if name == "bool" else int(name.removeprefix("u").removeprefix("int").removeprefix("float"))
-
-
 def _ctypes_cases() -> Cases:
-    names = [f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u")]
-    numbers: dict[str, Any] = {name: getattr(ctypes, f"c_{name}") for name in names}
-    numbers |= {"float32": ctypes.c_float, "float64": ctypes.c_double, "bool": ctypes.c_bool}
-    for name, kind in numbers.items():
-        data: list[Any] = (
-            booleans() if name == "bool" else floats() if "float" in name else integers(_bits(name), name[0] == "i")
-        )
+    kinds: dict[str, Any] = {name: getattr(ctypes, f"c_{name}") for name in INTEGERS}
+    kinds |= {"float32": ctypes.c_float, "float64": ctypes.c_double, "bool": ctypes.c_bool}
+    for name, kind in kinds.items():
+        data = numbers(name)
         yield Case("ctypes", name, "C", partial(_flat, kind, data, name))
         yield Case("ctypes", name, "2-D", partial(_rows, kind, data, name))
     yield Case("ctypes", "float64", "size 0", lambda: _ctypes((ctypes.c_double * 0)(), (0,), "float64"))

@@ -4,23 +4,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from ..cases import INTEGERS, LAYOUTS, SHAPE, Case, Cases, Sample, booleans, complexes, floats, integers, load
+from ..cases import INTEGERS, LAYOUTS, SHAPE, Case, Cases, Sample, load, numbers
 from ._mirror import witness
 
 ffi = load("tvm_ffi")
 np = load("numpy")
 
 
-def _data(name: str) -> Any:
-    if name in INTEGERS:
-        return np.array(integers(*INTEGERS[name]), name)
-    return np.array(booleans() if name == "bool" else complexes() if name[0] == "c" else floats(), name)
-
-
 def _sample(name: str, layout: str) -> Sample:
-    x = LAYOUTS[layout](_data(name).reshape(SHAPE).copy())
+    x = LAYOUTS[layout](np.array(numbers(name), name).reshape(SHAPE))
     return witness(x, ffi.from_dlpack(x), readonly=False)
 
 
