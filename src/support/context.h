@@ -105,6 +105,14 @@ struct Context {
   void* python = nullptr;        ///< src/python: types and functions of the module
 };
 
+/// A row's attribute, as the instance has it, in *out (new reference): ok, not_offered, or what reading it raised.
+__attribute__((always_inline)) inline Status find_attribute(const Context& cx, PyObject* obj, Protocol row,
+                                                            PyObject** out, Failure& why) noexcept {
+  const int found = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(row)], out);
+  if (found > 0) return Status::ok;
+  return found == 0 ? Status::not_offered : reading_raised(why);
+}
+
 /// Fills what every adapter fills alike: the owner (a new strong reference), the context, the release function.
 inline void hold(Context& cx, PyObject* obj, Borrow& out, void (*release_fn)(Borrow*) noexcept) noexcept {
   Py_INCREF(obj);

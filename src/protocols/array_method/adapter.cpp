@@ -32,8 +32,8 @@ bool is_a(PyObject* o, PyTypeObject* type) noexcept { return type != nullptr && 
 Status array_method(Context& cx, PyObject* obj, const Route&, const Request& request, Borrow& out,
                     Failure& why) noexcept {
   PyObject* attribute = nullptr;
-  const int found = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::array_method)], &attribute);
-  if (found <= 0) return found == 0 ? Status::not_offered : reading_raised(why);
+  const Status found = find_attribute(cx, obj, Protocol::array_method, &attribute, why);
+  if (found != Status::ok) return found;
   Ref method(attribute);
   bool old = false;
   Ref array(call(cx, method.get(), &old));

@@ -77,8 +77,8 @@ __attribute__((always_inline)) inline bool decode_usual(const typestr::ArrayInte
 Status array_struct(Context& cx, PyObject* obj, const Route& route, const Request&, Borrow& out,
                     Failure& why) noexcept {
   PyObject* attribute = nullptr;
-  const int found = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::array_struct)], &attribute);
-  if (found <= 0) return found == 0 ? Status::not_offered : reading_raised(why);
+  const Status found = find_attribute(cx, obj, Protocol::array_struct, &attribute, why);
+  if (found != Status::ok) return found;
   Ref held(attribute);
   if (!PyCapsule_CheckExact(attribute) || capsule::name(cx, attribute) != nullptr) {
     return because(Status::invalid, &why.reason, "__array_struct__ must be a capsule without a name, not %.100s",

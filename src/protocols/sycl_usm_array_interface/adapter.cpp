@@ -77,9 +77,8 @@ Status add_offset(InterfaceDict& dict, Descriptor& d, Failure& why) noexcept {
 Status sycl_usm_array_interface(Context& cx, PyObject* obj, const Route& route, const Request& request, Borrow& out,
                                 Failure& why) noexcept {
   PyObject* attribute = nullptr;
-  const int found =
-      lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::sycl_usm_array_interface)], &attribute);
-  if (found <= 0) return found == 0 ? Status::not_offered : producer_raised(why);
+  const Status found = find_attribute(cx, obj, Protocol::sycl_usm_array_interface, &attribute, why);
+  if (found != Status::ok) return found;
   Ref held(attribute);
   if (!PyDict_Check(attribute)) {
     return because(Status::invalid, &why.reason, "__sycl_usm_array_interface__ must be a dict, not %.100s",
