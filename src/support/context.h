@@ -128,4 +128,10 @@ inline void let_go(Borrow* b) noexcept {
   Py_DECREF(static_cast<PyObject*>(b->owner));
 }
 
+/// The same for a row whose token[0] is a second object that is held: what the attribute gave.
+inline void let_go_of_both(Borrow* b) noexcept {
+  Py_DECREF(static_cast<PyObject*>(b->token[0]));
+  let_go(b);
+}
+
 }  // namespace anyarray

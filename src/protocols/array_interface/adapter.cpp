@@ -17,8 +17,7 @@ void release(Borrow* b) noexcept {
     PyBuffer_Release(view);
     std::free(view);
   }
-  Py_DECREF(static_cast<PyObject*>(b->token[0]));
-  let_go(b);
+  let_go_of_both(b);
 }
 
 /// Points `d` into the buffer, `offset` bytes from its start; every element must lie inside.

@@ -10,12 +10,6 @@ namespace {
 
 constexpr int newest_version = 3;
 
-// token[0]: the dict.
-void release(Borrow* b) noexcept {
-  Py_DECREF(static_cast<PyObject*>(b->token[0]));
-  let_go(b);
-}
-
 Status check_stream(InterfaceDict& dict, Failure& why) noexcept {
   if (dict.stream() == nullptr) return Status::ok;
   std::int64_t stream = 0;
@@ -52,7 +46,7 @@ Status cuda_array_interface(Context& cx, PyObject* obj, const Route&, const Requ
     return s;
   }
   out.token[0] = held.release();
-  hold(cx, obj, out, release);
+  hold(cx, obj, out, let_go_of_both);
   return Status::ok;
 }
 

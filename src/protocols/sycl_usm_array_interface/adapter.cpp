@@ -11,12 +11,6 @@
 namespace anyarray::adapters {
 namespace {
 
-// token[0]: the dict, which holds the syclobj.
-void release(Borrow* b) noexcept {
-  Py_DECREF(static_cast<PyObject*>(b->token[0]));
-  let_go(b);
-}
-
 Status check_version(InterfaceDict& dict, Failure& why) noexcept {
   if (dict.version() != nullptr) return dict.check_version("__sycl_usm_array_interface__", 1, 1, why);
   return because(Status::invalid, &why.reason, "the dict has no 'version', which must be 1");
@@ -100,8 +94,8 @@ Status sycl_usm_array_interface(Context& cx, PyObject* obj, const Route& route, 
     drop_dims(out);
     return s;
   }
-  out.token[0] = held.release();
-  hold(cx, obj, out, release);
+  out.token[0] = held.release();  // the dict, which holds the syclobj
+  hold(cx, obj, out, let_go_of_both);
   return Status::ok;
 }
 
