@@ -12,8 +12,6 @@
 namespace anyarray {
 namespace {
 
-constexpr int max_nesting = 16;  // as intern_struct
-
 /// A module that is loaded already (new reference), or null without an error.
 PyObject* loaded_module(const char* name) noexcept {
   PyObject* modules = PyImport_GetModuleDict();  // not PyImport_GetModule, which asks the module's __spec__
