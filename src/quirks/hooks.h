@@ -72,9 +72,6 @@ inline int read_flag(const Flag& flag, PyObject* obj, bool direct) noexcept {
 /// Whether the type's module is `library` or inside it. Runs no code of others.
 bool is_of(PyTypeObject* type, const char* library) noexcept;
 
-/// A module's own attribute, without its __getattr__ and without an import: borrowed, null when it isn't there.
-PyObject* loaded(const char* module, const char* name) noexcept;
-
 /// After a fast way that raised: null without an exception, so that the public way says why. What is never passed
 /// over stays set.
 PyObject* give_up() noexcept;

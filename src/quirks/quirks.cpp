@@ -86,14 +86,6 @@ bool is_of(PyTypeObject* type, const char* library) noexcept {
   return module[n] == '.' || module[n] == '\0';
 }
 
-PyObject* loaded(const char* module, const char* name) noexcept {
-  PyObject* modules = PyImport_GetModuleDict();
-  PyObject* found = modules != nullptr && PyDict_Check(modules) ? PyDict_GetItemString(modules, module) : nullptr;
-  if (found == nullptr || !PyModule_Check(found)) return nullptr;
-  PyObject* names = PyModule_GetDict(found);
-  return names != nullptr ? PyDict_GetItemString(names, name) : nullptr;
-}
-
 PyObject* give_up() noexcept {
   if (PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError) &&
       !PyErr_ExceptionMatches(PyExc_RecursionError)) {

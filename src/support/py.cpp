@@ -69,6 +69,14 @@ int lookup_by_type(PyObject* obj, PyObject* name, PyObject** out) noexcept {
   return found;
 }
 
+PyObject* loaded(const char* module, const char* name) noexcept {
+  PyObject* modules = PyImport_GetModuleDict();  // not PyImport_GetModule, which asks the module's __spec__
+  PyObject* found = modules != nullptr && PyDict_Check(modules) ? PyDict_GetItemString(modules, module) : nullptr;
+  if (found == nullptr || !PyModule_Check(found)) return nullptr;
+  const Ref held = Ref::borrow(found);
+  return PyDict_GetItemString(PyModule_GetDict(found), name);
+}
+
 const char* c_text(PyObject* text) noexcept {
   Py_ssize_t n = 0;
   const char* utf8 = PyUnicode_AsUTF8AndSize(text, &n);
