@@ -152,9 +152,7 @@ namespace {
 
 /// Takes a row away from the library's class, and from subclasses that don't override it.
 Status drop_own(Context& cx, const Match& match, Protocol row, Route& route) noexcept {
-  PyObject* method = cx.names.row_attribute[static_cast<int>(row)];
-  if (lookup_on_type(match.type, method) != lookup_on_type(match.base, method)) return Status::ok;
-  route.on_type &= ~mask_of(row);
+  if (inherits(cx, match, row)) route.on_type &= ~mask_of(row);
   return Status::ok;
 }
 
