@@ -38,8 +38,7 @@ const char* class_name(PyTypeObject* type) noexcept {
     if (text == nullptr) PyErr_Clear();
     return text;
   }
-  const char* dot = std::strrchr(type->tp_name, '.');
-  return dot != nullptr ? dot + 1 : type->tp_name;
+  return short_name(type);
 }
 
 /// -1, 0 or 1. Numbers between dots are compared as numbers; what follows the first other sign ("+cpu", "rc1")

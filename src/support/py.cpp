@@ -39,12 +39,11 @@ Status producer_raised(Failure& why, Status otherwise) noexcept {
     PyErr_Clear();
     utf8 = "(its message can't be read)";
   }
-  const char* name = std::strrchr(Py_TYPE(why.exception)->tp_name, '.');
-  name = name != nullptr ? name + 1 : Py_TYPE(why.exception)->tp_name;
   utf8 += std::strspn(utf8, " \t\r\n");
   // One line: what follows may be pages of another language's stack. The exception keeps all of it.
   const int length = static_cast<int>(std::min<std::size_t>(std::strcspn(utf8, "\r\n"), sizeof why.reason.text));
-  return because(otherwise, &why.reason, length != 0 ? "%s: %.*s" : "%s%.*s", name, length, utf8);
+  return because(otherwise, &why.reason, length != 0 ? "%s: %.*s" : "%s%.*s", short_name(Py_TYPE(why.exception)),
+                 length, utf8);
 }
 
 Status reading_raised(Failure& why) noexcept {
