@@ -100,7 +100,7 @@ struct Context {
   Route* cache = nullptr;                  ///< route_cache_size slots
   PyTypeObject* cache_sentinel = nullptr;  ///< CPython 3.10: tells that sys._clear_type_cache() ran
   std::uint32_t cache_sentinel_tag = 0;
-  void* numpy_dtypes = nullptr;  ///< src/protocols/numpy: dtypes known by the address of their descr
+  void* numpy_dtypes = nullptr;  ///< src/support/numpy_struct.h: dtypes known by the address of their descr
   void* quirks = nullptr;        ///< src/quirks: objects of libraries, looked up at run time
   void* python = nullptr;        ///< src/python: types and functions of the module
 };
