@@ -109,7 +109,7 @@ struct Context {
 __attribute__((always_inline)) inline Status find_attribute(const Context& cx, PyObject* obj, Protocol row,
                                                             PyObject** out, Failure& why) noexcept {
   const int found = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(row)], out);
-  if (found > 0) return Status::ok;
+  if (__builtin_expect(found > 0, 1)) return Status::ok;
   return found == 0 ? Status::not_offered : reading_raised(why);
 }
 
