@@ -125,8 +125,11 @@ struct InternedType {
   const std::int64_t* shape;
 };
 
+/// Structs and sub-arrays inside each other: as deep as they are taken, whatever says them.
+inline constexpr int max_nesting = 16;
+
 /// The struct with these fields (any order, overlap allowed, all inside `itemsize`), interned. Invalid
-/// for a field out of bounds, a repeated name, nesting over 16 deep; unsupported past 65,536 entries and for
+/// for a field out of bounds, a repeated name, nesting over max_nesting deep; unsupported past 65,536 entries and for
 /// packed sub-byte fields. Thread-safe; copies names.
 Status intern_struct(const Field* fields, std::uint32_t n, std::int64_t itemsize, DType* out, Reason* why) noexcept;
 

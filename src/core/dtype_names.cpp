@@ -1,44 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of element types, both ways, from dtype_table.h and the grammar of type strings.
-#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 
 #include "anyarray/layout.h"
 #include "src/core/dtype_table.h"
+#include "src/core/text_writer.h"
 #include "src/core/type_string.h"
 
 namespace anyarray {
 namespace {
 
-// Appends like snprintf: what doesn't fit is counted all the same, and the end is always terminated.
-class Writer {
- public:
-  Writer(char* out, std::size_t size) noexcept : out_(out), size_(size) {
-    if (size > 0) out[0] = '\0';
-  }
-#if defined(__GNUC__)
-  __attribute__((format(printf, 2, 3)))
-#endif
-  void print(const char* format, ...) noexcept {
-    std::va_list args;
-    va_start(args, format);
-    const bool room = length_ < size_;
-    const int n = std::vsnprintf(room ? out_ + length_ : nullptr, room ? size_ - length_ : 0, format, args);
-    va_end(args);
-    if (n > 0) length_ += static_cast<std::size_t>(n);
-  }
-  std::size_t length() const noexcept { return length_; }
+void write(DType d, TextWriter& w) noexcept;
 
- private:
-  char* out_;
-  std::size_t size_;
-  std::size_t length_ = 0;
-};
-
-void write(DType d, Writer& w) noexcept;
-
-void write_field_name(const char* name, Writer& w) noexcept {
+void write_field_name(const char* name, TextWriter& w) noexcept {
   w.print("'");
   for (const char* p = name; *p != '\0'; ++p) {
     const auto c = static_cast<unsigned char>(*p);
@@ -51,7 +26,7 @@ void write_field_name(const char* name, Writer& w) noexcept {
   w.print("'");
 }
 
-void write_interned(DType d, Writer& w) noexcept {
+void write_interned(DType d, TextWriter& w) noexcept {
   const InternedType* t = interned_type(d);
   if (t == nullptr) {
     w.print("unknown(71:%u)", static_cast<unsigned>(d.count));
@@ -77,7 +52,7 @@ void write_interned(DType d, Writer& w) noexcept {
   w.print("; %lld}", static_cast<long long>(t->itemsize));
 }
 
-void write_scalar(DType d, Writer& w) noexcept {
+void write_scalar(DType d, TextWriter& w) noexcept {
   const DTypeRow* row = find_row(d);
   if (row == nullptr) {
     w.print("unknown(%u:%ux%u)", static_cast<unsigned>(d.code), static_cast<unsigned>(d.bits),
@@ -94,7 +69,7 @@ void write_scalar(DType d, Writer& w) noexcept {
   if (d.count != 1) w.print(d.bits < 8 ? "_x%u" : "x%u", static_cast<unsigned>(d.count));
 }
 
-void write(DType d, Writer& w) noexcept {
+void write(DType d, TextWriter& w) noexcept {
   char unit[24];
   switch (d.code) {
     case TypeCode::datetime64:
@@ -235,7 +210,7 @@ bool read_ordered(const char* text, DType* out) noexcept {
 }  // namespace
 
 std::size_t format_dtype(DType d, char* out, std::size_t size) noexcept {
-  Writer w(out, size);
+  TextWriter w(out, size);
   write(d, w);
   return w.length();
 }

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::uint32_t max_entries = 65536;  // the index stands in DType::bits
 constexpr std::uint32_t n_buckets = 4096;
-constexpr int max_depth = 16;
 
 // An entry and what follows it in the same block: fields or shape, then the names.
 struct Entry {
@@ -100,8 +99,8 @@ Entry* copy_entry(const InternedType& t) noexcept {
 }
 
 Status intern(const InternedType& t, int depth, DType* out, Reason* why) noexcept {
-  if (depth > max_depth) {
-    return because(Status::invalid, why, "the element type is nested over %d deep", max_depth);
+  if (depth > max_nesting) {
+    return because(Status::invalid, why, "the element type is nested over %d deep", max_nesting);
   }
   if (t.itemsize > INT64_C(0xFFFFFFFF)) {
     return because(Status::unsupported, why, "a struct or sub-array type of over 2^32-1 bytes");

@@ -96,7 +96,4 @@ constexpr std::int64_t align_of(DType d) noexcept {
   }
 }
 
-/// Structs and sub-arrays inside each other: as deep as the dtype table takes them.
-inline constexpr int max_nesting = 16;
-
 }  // namespace anyarray::pep3118

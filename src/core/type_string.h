@@ -33,8 +33,7 @@ inline constexpr ShortTypes short_types;
 /// "<f4", "|u1": a number of the machine's order, in three characters. False for every other type string.
 inline bool read_short_type_string(const char* text, DType* out) noexcept {
   const auto kind = static_cast<unsigned>(text[1] - 'a'), size = static_cast<unsigned>(text[2] - '0');
-  constexpr char native = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<' : '>';
-  if ((text[0] != native && text[0] != '|' && text[0] != '=') || kind >= 26 || size > 8) return false;
+  if ((text[0] != native_order && text[0] != '|' && text[0] != '=') || kind >= 26 || size > 8) return false;
   const DType& d = short_types.of[kind][size];
   if (d.count == 0) return false;
   *out = d;

@@ -10,8 +10,6 @@
 namespace anyarray::quirks {
 namespace {
 
-constexpr int max_depth = 16;
-
 class Reader {
  public:
   explicit Reader(Failure& why) noexcept : why_(why) {}
@@ -68,7 +66,8 @@ class Reader {
   }
 
   Status any(PyObject* type, int depth, DType* out) noexcept {
-    if (depth > max_depth) return because(Status::invalid, &why_.reason, "ctypes types nested over %d deep", max_depth);
+    if (depth > max_nesting)
+      return because(Status::invalid, &why_.reason, "ctypes types nested over %d deep", max_nesting);
     if (--budget_ < 0) return because(Status::invalid, &why_.reason, "a ctypes type of over %d fields", max_fields);
     Status s = Status::unsupported;
     if (is(type, simple_)) {

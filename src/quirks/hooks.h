@@ -47,6 +47,12 @@ struct Match {
   PyTypeObject* base;
 };
 
+/// Whether the type has this row's attribute from the library's class, and doesn't override it.
+inline bool inherits(const Context& cx, const Match& match, Protocol row) noexcept {
+  PyObject* name = cx.names.row_attribute[static_cast<int>(row)];
+  return lookup_on_type(match.type, name) == lookup_on_type(match.base, name);
+}
+
 /// Looks a flag of `owner` up. False with an exception set when out of memory; a flag that isn't there, or of no owner
 /// (null), is asked by name.
 bool find_flag(PyTypeObject* owner, const char* name, bool is_method, Flag& flag) noexcept;
@@ -71,9 +77,6 @@ inline int read_flag(const Flag& flag, PyObject* obj, bool direct) noexcept {
 
 /// Whether the type's module is `library` or inside it. Runs no code of others.
 bool is_of(PyTypeObject* type, const char* library) noexcept;
-
-/// A module's own attribute, without its __getattr__ and without an import: borrowed, null when it isn't there.
-PyObject* loaded(const char* module, const char* name) noexcept;
 
 /// After a fast way that raised: null without an exception, so that the public way says why. What is never passed
 /// over stays set.

@@ -101,8 +101,7 @@ Status hook_jax_buffer(Context& cx, const Match& match, Route& route) noexcept {
 }
 
 Status hook_jax_export(Context& cx, const Match& match, Route& route) noexcept {
-  PyObject* method = cx.names.row_attribute[static_cast<int>(Protocol::dlpack)];
-  if (lookup_on_type(match.type, method) != lookup_on_type(match.base, method)) return Status::ok;
+  if (!inherits(cx, match, Protocol::dlpack)) return Status::ok;
   State* s = state(cx);
   if (s == nullptr) return Status::interrupted;
   if (!is_array_class(match.base)) return Status::ok;

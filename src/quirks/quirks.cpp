@@ -38,8 +38,7 @@ const char* class_name(PyTypeObject* type) noexcept {
     if (text == nullptr) PyErr_Clear();
     return text;
   }
-  const char* dot = std::strrchr(type->tp_name, '.');
-  return dot != nullptr ? dot + 1 : type->tp_name;
+  return short_name(type);
 }
 
 /// -1, 0 or 1. Numbers between dots are compared as numbers; what follows the first other sign ("+cpu", "rc1")
@@ -84,14 +83,6 @@ bool is_of(PyTypeObject* type, const char* library) noexcept {
   }
   if (std::strncmp(module, library, n) != 0) return false;
   return module[n] == '.' || module[n] == '\0';
-}
-
-PyObject* loaded(const char* module, const char* name) noexcept {
-  PyObject* modules = PyImport_GetModuleDict();
-  PyObject* found = modules != nullptr && PyDict_Check(modules) ? PyDict_GetItemString(modules, module) : nullptr;
-  if (found == nullptr || !PyModule_Check(found)) return nullptr;
-  PyObject* names = PyModule_GetDict(found);
-  return names != nullptr ? PyDict_GetItemString(names, name) : nullptr;
 }
 
 PyObject* give_up() noexcept {
@@ -160,9 +151,7 @@ namespace {
 
 /// Takes a row away from the library's class, and from subclasses that don't override it.
 Status drop_own(Context& cx, const Match& match, Protocol row, Route& route) noexcept {
-  PyObject* method = cx.names.row_attribute[static_cast<int>(row)];
-  if (lookup_on_type(match.type, method) != lookup_on_type(match.base, method)) return Status::ok;
-  route.on_type &= ~mask_of(row);
+  if (inherits(cx, match, row)) route.on_type &= ~mask_of(row);
   return Status::ok;
 }
 

@@ -20,9 +20,8 @@ int has_no_memory(PyObject* obj, const Descriptor& d) noexcept {
 /// or -1 with an exception set.
 int is_fresh_memory(Context& cx, PyObject* obj, const Descriptor& d) noexcept {
   const State& s = *static_cast<State*>(cx.quirks);
-  PyObject* method = cx.names.row_attribute[static_cast<int>(Protocol::array_method)];
-  if (s.torch_tensor == nullptr) return 0;
-  if (lookup_on_type(Py_TYPE(obj), method) != lookup_on_type(s.torch_tensor, method) || d.size() == 0) return 0;
+  if (s.torch_tensor == nullptr || d.size() == 0) return 0;
+  if (!inherits(cx, Match{Py_TYPE(obj), s.torch_tensor}, Protocol::array_method)) return 0;
   Ref address(PyObject_CallMethod(obj, "data_ptr", nullptr));
   if (!address) return -1;
   void* own = PyLong_AsVoidPtr(address.get());
@@ -114,10 +113,7 @@ Status find_torch_flags(Context& cx, const Match& match, Route& route) noexcept 
 }
 
 Status drop_torch_table(Context& cx, const Match& match, Route& route) noexcept {
-  PyObject* method = cx.names.row_attribute[static_cast<int>(Protocol::dlpack)];
-  PyObject* table = cx.names.row_attribute[static_cast<int>(Protocol::dlpack_exchange)];
-  if (lookup_on_type(match.type, method) == lookup_on_type(match.base, method)) return Status::ok;
-  if (lookup_on_type(match.type, table) != lookup_on_type(match.base, table)) return Status::ok;
+  if (inherits(cx, match, Protocol::dlpack) || !inherits(cx, match, Protocol::dlpack_exchange)) return Status::ok;
   route.on_type &= ~mask_of(Protocol::dlpack_exchange);
   return Status::ok;
 }

@@ -17,8 +17,7 @@ PyObject* export_versioned(Context& cx, PyObject* obj) noexcept {
 }  // namespace
 
 Status hook_tvm_ffi_export(Context& cx, const Match& match, Route& route) noexcept {
-  PyObject* method = cx.names.row_attribute[static_cast<int>(Protocol::dlpack)];
-  if (lookup_on_type(match.type, method) != lookup_on_type(match.base, method)) return Status::ok;
+  if (!inherits(cx, match, Protocol::dlpack)) return Status::ok;
   State* s = state(cx);
   if (s == nullptr) return Status::interrupted;
   if (s->to_dlpack_versioned == nullptr) s->to_dlpack_versioned = PyUnicode_InternFromString("_to_dlpack_versioned");

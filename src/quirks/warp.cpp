@@ -18,9 +18,7 @@ Status warp_after(Context&, PyObject* obj, const Request&, const Borrow& taken, 
   if (lookup_attribute(dtype.get(), scalar_name.get(), &scalar) < 0) return producer_raised(why);
   if (scalar != nullptr) dtype = Ref(scalar);
   if (!PyType_Check(dtype.get())) return Status::ok;
-  const char* name = std::strrchr(reinterpret_cast<PyTypeObject*>(dtype.get())->tp_name, '.');
-  name = name != nullptr ? name + 1 : reinterpret_cast<PyTypeObject*>(dtype.get())->tp_name;
-  if (std::strcmp(name, "bfloat16") != 0) return Status::ok;
+  if (std::strcmp(short_name(reinterpret_cast<PyTypeObject*>(dtype.get())), "bfloat16") != 0) return Status::ok;
   return because(Status::unsupported, &why.reason,
                  "its array interface says uint16 for bfloat16: DLPack keeps the type");
 }

@@ -6,10 +6,7 @@ namespace {
 
 /// array.array in the dict of the loaded module, borrowed; null where it isn't a C type of the size that is known.
 PyTypeObject* find_array_type() noexcept {
-  PyObject* modules = PyImport_GetModuleDict();
-  PyObject* module = modules != nullptr && PyDict_Check(modules) ? PyDict_GetItemString(modules, "array") : nullptr;
-  if (module == nullptr || !PyModule_Check(module)) return nullptr;
-  PyObject* found = PyDict_GetItemString(PyModule_GetDict(module), "array");
+  PyObject* found = loaded("array", "array");
   if (found == nullptr || !PyType_Check(found)) return nullptr;
   auto* type = reinterpret_cast<PyTypeObject*>(found);
   const bool is_c = PyType_HasFeature(type, Py_TPFLAGS_IMMUTABLETYPE) != 0;  // a class written in Python never is

@@ -100,10 +100,18 @@ struct Context {
   Route* cache = nullptr;                  ///< route_cache_size slots
   PyTypeObject* cache_sentinel = nullptr;  ///< CPython 3.10: tells that sys._clear_type_cache() ran
   std::uint32_t cache_sentinel_tag = 0;
-  void* numpy_dtypes = nullptr;  ///< src/protocols/numpy: dtypes known by the address of their descr
+  void* numpy_dtypes = nullptr;  ///< src/support/numpy_struct.h: dtypes known by the address of their descr
   void* quirks = nullptr;        ///< src/quirks: objects of libraries, looked up at run time
   void* python = nullptr;        ///< src/python: types and functions of the module
 };
+
+/// A row's attribute, as the instance has it, in *out (new reference): ok, not_offered, or what reading it raised.
+__attribute__((always_inline)) inline Status find_attribute(const Context& cx, PyObject* obj, Protocol row,
+                                                            PyObject** out, Failure& why) noexcept {
+  const int found = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(row)], out);
+  if (__builtin_expect(found > 0, 1)) return Status::ok;
+  return found == 0 ? Status::not_offered : reading_raised(why);
+}
 
 /// Fills what every adapter fills alike: the owner (a new strong reference), the context, the release function.
 inline void hold(Context& cx, PyObject* obj, Borrow& out, void (*release_fn)(Borrow*) noexcept) noexcept {
@@ -118,6 +126,12 @@ inline void hold(Context& cx, PyObject* obj, Borrow& out, void (*release_fn)(Bor
 inline void let_go(Borrow* b) noexcept {
   --static_cast<Context*>(b->context)->live;
   Py_DECREF(static_cast<PyObject*>(b->owner));
+}
+
+/// The same for a row whose token[0] is a second object that is held: what the attribute gave.
+inline void let_go_of_both(Borrow* b) noexcept {
+  Py_DECREF(static_cast<PyObject*>(b->token[0]));
+  let_go(b);
 }
 
 }  // namespace anyarray

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields of a struct dtype while it is being read from Python objects: names are kept alive until they are
-// interned. Used by numpy_struct.cpp and interface_dict.cpp.
+// interned. Used by numpy_struct.cpp, interface_dict.cpp and src/quirks/ctypes.cpp.
 #pragma once
 #include <cstdlib>
 #include <cstring>

@@ -11,8 +11,6 @@
 namespace anyarray {
 namespace {
 
-constexpr int max_nesting = 16;  // as intern_struct
-
 /// The value of an exact, positive int of two digits, which addresses mostly are, without a call.
 inline bool two_digits([[maybe_unused]] PyObject* o, [[maybe_unused]] std::uintptr_t* out) noexcept {
 #if PY_VERSION_HEX < 0x030C0000

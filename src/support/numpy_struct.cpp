@@ -12,21 +12,9 @@
 namespace anyarray {
 namespace {
 
-constexpr int max_nesting = 16;  // as intern_struct
-
-/// A module that is loaded already (new reference), or null without an error.
-PyObject* loaded_module(const char* name) noexcept {
-  PyObject* modules = PyImport_GetModuleDict();  // not PyImport_GetModule, which asks the module's __spec__
-  PyObject* found = modules != nullptr && PyDict_Check(modules) ? PyDict_GetItemString(modules, name) : nullptr;
-  Py_XINCREF(found);
-  return found;
-}
-
-/// A type in the dict of a loaded module that derives from `base`: no attribute hook runs. New reference or null.
-PyTypeObject* type_in(const char* module_name, const char* type_name, PyTypeObject* base) noexcept {
-  Ref module(loaded_module(module_name));
-  if (!module || !PyModule_Check(module.get())) return nullptr;
-  PyObject* found = PyDict_GetItemString(PyModule_GetDict(module.get()), type_name);
+/// A type of a loaded module that derives from `base`. New reference or null.
+PyTypeObject* type_in(const char* module, const char* name, PyTypeObject* base) noexcept {
+  PyObject* found = loaded(module, name);
   if (found == nullptr || !PyType_Check(found)) return nullptr;
   auto* type = reinterpret_cast<PyTypeObject*>(found);
   if (!PyType_IsSubtype(type, base)) return nullptr;
@@ -52,10 +40,8 @@ bool is_table(void* const* table) noexcept {
 
 /// Address of PyArray_Type from NumPy's C function table, if its layout is one that is known.
 PyTypeObject* find_ndarray(bool* numpy2, void* const** functions) noexcept {
-  Ref module(loaded_module("numpy._core._multiarray_umath"));
-  if (!module) module = Ref(loaded_module("numpy.core._multiarray_umath"));
-  if (!module || !PyModule_Check(module.get())) return nullptr;
-  PyObject* capsule = PyDict_GetItemString(PyModule_GetDict(module.get()), "_ARRAY_API");
+  PyObject* capsule = loaded("numpy._core._multiarray_umath", "_ARRAY_API");
+  if (capsule == nullptr) capsule = loaded("numpy.core._multiarray_umath", "_ARRAY_API");
   if (capsule == nullptr || !PyCapsule_IsValid(capsule, nullptr)) return nullptr;
   auto* const* table = static_cast<void* const*>(PyCapsule_GetPointer(capsule, nullptr));
   if (!is_table(table)) return nullptr;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/core/dtype_table.h"
 #include "src/support/context.h"
 
 namespace anyarray {
@@ -106,12 +107,6 @@ struct PlainTypes {
 };
 inline constexpr PlainTypes plain_types;
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-inline constexpr char foreign_order = '>';
-#else
-inline constexpr char foreign_order = '<';
-#endif
-
 /// One known dtype. A descr can be changed in place (its names assigned, __setstate__), so an entry is valid
 /// only while all that its meaning was read from is the same. The objects are strong references.
 struct KnownDType {
@@ -173,7 +168,7 @@ __attribute__((always_inline)) inline const DType* numpy_known_dtype(const Conte
                                                                      const numpy::Descr* descr) noexcept {
   const auto number = static_cast<unsigned>(descr->type_num);
   const unsigned row = number < numpy::num_builtin ? number : unsigned{numpy::num_object};
-  const unsigned index = row + (descr->byteorder == numpy::foreign_order ? unsigned{numpy::num_builtin} : 0u);
+  const unsigned index = row + (descr->byteorder == swapped_order ? unsigned{numpy::num_builtin} : 0u);
   const DType* plain = &numpy::plain_types.of[index];
   if (__builtin_expect(plain->count != 0, 1)) return plain;
   const auto* slots = static_cast<const numpy::KnownDType*>(cx.numpy_dtypes);

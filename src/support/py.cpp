@@ -39,12 +39,11 @@ Status producer_raised(Failure& why, Status otherwise) noexcept {
     PyErr_Clear();
     utf8 = "(its message can't be read)";
   }
-  const char* name = std::strrchr(Py_TYPE(why.exception)->tp_name, '.');
-  name = name != nullptr ? name + 1 : Py_TYPE(why.exception)->tp_name;
   utf8 += std::strspn(utf8, " \t\r\n");
   // One line: what follows may be pages of another language's stack. The exception keeps all of it.
   const int length = static_cast<int>(std::min<std::size_t>(std::strcspn(utf8, "\r\n"), sizeof why.reason.text));
-  return because(otherwise, &why.reason, length != 0 ? "%s: %.*s" : "%s%.*s", name, length, utf8);
+  return because(otherwise, &why.reason, length != 0 ? "%s: %.*s" : "%s%.*s", short_name(Py_TYPE(why.exception)),
+                 length, utf8);
 }
 
 Status reading_raised(Failure& why) noexcept {
@@ -67,6 +66,14 @@ int lookup_by_type(PyObject* obj, PyObject* name, PyObject** out) noexcept {
     return 0;
   }
   return found;
+}
+
+PyObject* loaded(const char* module, const char* name) noexcept {
+  PyObject* modules = PyImport_GetModuleDict();  // not PyImport_GetModule, which asks the module's __spec__
+  PyObject* found = modules != nullptr && PyDict_Check(modules) ? PyDict_GetItemString(modules, module) : nullptr;
+  if (found == nullptr || !PyModule_Check(found)) return nullptr;
+  const Ref held = Ref::borrow(found);
+  return PyDict_GetItemString(PyModule_GetDict(found), name);
 }
 
 const char* c_text(PyObject* text) noexcept {

@@ -85,6 +85,16 @@ inline int lookup_attribute(PyObject* obj, PyObject* name, PyObject** out) noexc
 /// Looks an attribute up on the type, as _PyType_Lookup: borrowed, null when missing, never raises.
 PyObject* lookup_on_type(PyTypeObject* type, PyObject* name) noexcept;
 
+/// A class's name without its module.
+inline const char* short_name(PyTypeObject* type) noexcept {
+  const char* dot = std::strrchr(type->tp_name, '.');
+  return dot != nullptr ? dot + 1 : type->tp_name;
+}
+
+/// What stands in the dict of a loaded module, without its __getattr__ and without an import: borrowed, null when it
+/// isn't there. Never raises.
+PyObject* loaded(const char* module, const char* name) noexcept;
+
 /// The characters of a str as C text; null, without an exception, where that can't be had or holds a NUL, at which
 /// another text would seem to end. Borrowed from the object.
 const char* c_text(PyObject* text) noexcept;

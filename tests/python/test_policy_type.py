@@ -212,6 +212,24 @@ def test_a_cause_ends_the_search_alone(cause: str, state: str, lookup: Any) -> N
         assert aa.view(Offers("works"), policy=policy).item() == 1
 
 
+BY_ATTRIBUTE = [(row, name) for row, name, _, type_only, _ in aa.protocols() if name and not type_only]
+
+
+@pytest.mark.parametrize(("row", "attribute"), BY_ATTRIBUTE)
+def test_reading_is_a_cause_of_every_attribute(row: str, attribute: str) -> None:
+    def refuses(_: Any) -> Any:
+        raise RuntimeError("not today")
+
+    made = type("Made", (bytearray,), {attribute: property(refuses)})(b"abc")
+    for cause in ("read", "call"):
+        policy = aa.Policy([row, "buffer"], final={cause: [row]})
+        if cause == "read":
+            with pytest.raises(aa.ExchangeError, match="not today"):
+                aa.view(made, policy=policy)
+        else:
+            assert aa.view(made, policy=policy).protocol == "buffer"
+
+
 @pytest.mark.parametrize("causes", [("read_only", "none"), ("none", "read_only"), ("call", "none"), ("none", "call")])
 @pytest.mark.parametrize("slots", [False, True])
 def test_none_on_the_type_whatever_policy_came_before(causes: tuple[str, str], slots: bool) -> None:

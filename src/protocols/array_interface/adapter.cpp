@@ -17,8 +17,7 @@ void release(Borrow* b) noexcept {
     PyBuffer_Release(view);
     std::free(view);
   }
-  Py_DECREF(static_cast<PyObject*>(b->token[0]));
-  let_go(b);
+  let_go_of_both(b);
 }
 
 /// Points `d` into the buffer, `offset` bytes from its start; every element must lie inside.
@@ -110,9 +109,8 @@ Status from_address(InterfaceDict& dict, Borrow& out, Failure& why) noexcept {
 Status array_interface(Context& cx, PyObject* obj, const Route& route, const Request& request, Borrow& out,
                        Failure& why) noexcept {
   PyObject* attribute = nullptr;
-  const int found =
-      lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::array_interface)], &attribute);
-  if (found <= 0) return found == 0 ? Status::not_offered : reading_raised(why);
+  const Status found = find_attribute(cx, obj, Protocol::array_interface, &attribute, why);
+  if (found != Status::ok) return found;
   Ref held(attribute);
   if (!PyDict_Check(attribute)) {
     return because(Status::invalid, &why.reason, "__array_interface__ must be a dict, not %.100s",

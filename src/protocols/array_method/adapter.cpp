@@ -8,12 +8,6 @@
 namespace anyarray::adapters {
 namespace {
 
-// token[0]: the ndarray.
-void release(Borrow* b) noexcept {
-  Py_DECREF(static_cast<PyObject*>(b->token[0]));
-  let_go(b);
-}
-
 /// __array__(copy=False), or __array__() for one that refuses the word. Null with an exception set.
 PyObject* call(Context& cx, PyObject* method, bool* old) noexcept {
   PyObject* arguments[2] = {nullptr, Py_False};
@@ -32,8 +26,8 @@ bool is_a(PyObject* o, PyTypeObject* type) noexcept { return type != nullptr && 
 Status array_method(Context& cx, PyObject* obj, const Route&, const Request& request, Borrow& out,
                     Failure& why) noexcept {
   PyObject* attribute = nullptr;
-  const int found = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::array_method)], &attribute);
-  if (found <= 0) return found == 0 ? Status::not_offered : reading_raised(why);
+  const Status found = find_attribute(cx, obj, Protocol::array_method, &attribute, why);
+  if (found != Status::ok) return found;
   Ref method(attribute);
   bool old = false;
   Ref array(call(cx, method.get(), &old));
@@ -58,7 +52,7 @@ Status array_method(Context& cx, PyObject* obj, const Route&, const Request& req
     out.desc.flags |= flag_copied_unknown;
   }
   out.token[0] = array.release();
-  hold(cx, obj, out, release);
+  hold(cx, obj, out, let_go_of_both);
   return Status::ok;
 }
 

@@ -11,12 +11,6 @@
 namespace anyarray::adapters {
 namespace {
 
-// token[0]: the capsule.
-void release(Borrow* b) noexcept {
-  Py_DECREF(static_cast<PyObject*>(b->token[0]));
-  let_go(b);
-}
-
 /// What a void type's bytes are. The struct names a kind and a size alone, under which structs, bfloat16 and plain
 /// bytes are the same; only a descr tells.
 Status read_void(const typestr::ArrayInterface& facts, DType* out, Failure& why) noexcept {
@@ -77,8 +71,8 @@ __attribute__((always_inline)) inline bool decode_usual(const typestr::ArrayInte
 Status array_struct(Context& cx, PyObject* obj, const Route& route, const Request&, Borrow& out,
                     Failure& why) noexcept {
   PyObject* attribute = nullptr;
-  const int found = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::array_struct)], &attribute);
-  if (found <= 0) return found == 0 ? Status::not_offered : reading_raised(why);
+  const Status found = find_attribute(cx, obj, Protocol::array_struct, &attribute, why);
+  if (found != Status::ok) return found;
   Ref held(attribute);
   if (!PyCapsule_CheckExact(attribute) || capsule::name(cx, attribute) != nullptr) {
     return because(Status::invalid, &why.reason, "__array_struct__ must be a capsule without a name, not %.100s",
@@ -90,7 +84,7 @@ Status array_struct(Context& cx, PyObject* obj, const Route& route, const Reques
   }
   if ((route.traits & trait_dict_readonly) != 0) out.desc.flags |= flag_readonly;
   out.token[0] = held.release();
-  hold(cx, obj, out, release);
+  hold(cx, obj, out, let_go_of_both);
   return Status::ok;
 }
 

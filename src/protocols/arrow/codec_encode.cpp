@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Descriptors → how Arrow says them: the format of an element, nested lists of fixed size, or tensors whose permutation
 // says a layout that lists can't. No Python.
-#include <climits>
 #include <cstdio>
 
 #include "anyarray/produce.h"
 #include "anyarray/protocols/arrow.h"
+#include "src/protocols/arrow/letters.h"
 
 namespace anyarray::arrow {
 namespace {
@@ -15,41 +15,20 @@ using Wide = long long;  // what printf calls it
 /// Lists and fixed-size binary have a size of 32 bits in Arrow.
 constexpr std::int64_t max_size = INT32_MAX;
 
+/// Arrow's letter for a number; NUL where it has none.
 char letter_of(DType d) noexcept {
-  const bool is_int = d.code == TypeCode::int_;
-  if (d.count != 1 || d.attributes != 0) return '\0';
-  if (d.code == TypeCode::bool_) return d.bits == 8 ? 'b' : '\0';
-  if (is_int || d.code == TypeCode::uint) {
-    switch (d.bits) {
-      case 8:
-        return is_int ? 'c' : 'C';
-      case 16:
-        return is_int ? 's' : 'S';
-      case 32:
-        return is_int ? 'i' : 'I';
-      case 64:
-        return is_int ? 'l' : 'L';
-      default:
-        return '\0';
-    }
+  if (d == make_dtype(TypeCode::bool_, 8)) return 'b';
+  for (const Number& n : numbers) {
+    if (d == make_dtype(n.code, n.bits)) return n.letter;
   }
-  if (d.code != TypeCode::float_) return '\0';
-  return d.bits == 16 ? 'e' : d.bits == 32 ? 'f' : d.bits == 64 ? 'g' : '\0';
+  return '\0';
 }
 
 char letter_of(TimeUnit unit) noexcept {
-  switch (unit) {
-    case TimeUnit::s:
-      return 's';
-    case TimeUnit::ms:
-      return 'm';
-    case TimeUnit::us:
-      return 'u';
-    case TimeUnit::ns:
-      return 'n';
-    default:
-      return '\0';
+  for (const Unit& u : units) {
+    if (u.unit == unit) return u.letter;
   }
+  return '\0';
 }
 
 /// What to do with elements that Arrow hasn't.

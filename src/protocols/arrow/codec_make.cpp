@@ -3,7 +3,7 @@
 // them: a consumer may move children out, and release them after their parents, each on a thread of its own. No Python.
 #include <cstdio>
 
-#include "anyarray/protocols/arrow.h"
+#include "src/protocols/arrow/metadata.h"
 
 namespace anyarray::arrow {
 namespace {
@@ -88,15 +88,12 @@ std::size_t write_json(const Form& form, char* out) noexcept {
 }
 
 void write_metadata(const Form& form, char* out) noexcept {
-  static constexpr char name_key[] = "ARROW:extension:name";
-  static constexpr char name[] = "arrow.fixed_shape_tensor";
-  static constexpr char content_key[] = "ARROW:extension:metadata";
   char json[json_size];
   const std::size_t size = write_json(form, json);
   constexpr std::int32_t pairs = 2;
   std::memcpy(out, &pairs, sizeof pairs);
   out = write_text(out + sizeof pairs, name_key, sizeof name_key - 1);
-  out = write_text(out, name, sizeof name - 1);
+  out = write_text(out, tensor_name, sizeof tensor_name - 1);
   out = write_text(out, content_key, sizeof content_key - 1);
   write_text(out, json, size);
 }

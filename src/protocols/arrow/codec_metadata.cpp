@@ -195,8 +195,8 @@ Status read_extension(const char* metadata, Text* name, Text* content, Reason* w
       part = {at + sizeof length, static_cast<std::size_t>(length)};
       at = part.bytes + part.size;
     }
-    if (is(pair[0], "ARROW:extension:name")) *name = pair[1];
-    if (is(pair[0], "ARROW:extension:metadata")) *content = pair[1];
+    if (is(pair[0], name_key)) *name = pair[1];
+    if (is(pair[0], content_key)) *content = pair[1];
   }
   return Status::ok;
 }

@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrow's format strings → types: lists of fixed size from the outside in, then the element. What can't be an array
 // in memory is refused by its name, with what to do. No Python.
+#include "src/protocols/arrow/letters.h"
 #include "src/protocols/arrow/metadata.h"
 
 namespace anyarray::arrow {
 namespace {
 
 using Wide = long long;  // what printf calls it
-
-struct Number {
-  char letter;
-  TypeCode code;
-  std::uint8_t bits;
-};
-constexpr Number numbers[] = {
-    {'c', TypeCode::int_, 8},    {'C', TypeCode::uint, 8},    {'s', TypeCode::int_, 16},   {'S', TypeCode::uint, 16},
-    {'i', TypeCode::int_, 32},   {'I', TypeCode::uint, 32},   {'l', TypeCode::int_, 64},   {'L', TypeCode::uint, 64},
-    {'e', TypeCode::float_, 16}, {'f', TypeCode::float_, 32}, {'g', TypeCode::float_, 64},
-};
 
 // Lawful formats that aren't taken; the first that fits counts. `whole`: nothing may follow.
 struct Refusal {
@@ -66,22 +56,12 @@ bool read_size(const char* text, std::int64_t* out) noexcept {
 }
 
 bool read_unit(char letter, TimeUnit* out) noexcept {
-  switch (letter) {
-    case 's':
-      *out = TimeUnit::s;
-      return true;
-    case 'm':
-      *out = TimeUnit::ms;
-      return true;
-    case 'u':
-      *out = TimeUnit::us;
-      return true;
-    case 'n':
-      *out = TimeUnit::ns;
-      return true;
-    default:
-      return false;
+  for (const Unit& u : units) {
+    if (u.letter != letter) continue;
+    *out = u.unit;
+    return true;
   }
+  return false;
 }
 
 /// Times that a dtype says: dates of 64 bits, durations, timestamps. not_offered: it is none of them.
@@ -189,7 +169,6 @@ Status refuse_extension(Text name, Reason* why) noexcept {
 }  // namespace
 
 Status decode_type(const Schema& schema, Type* out, Reason* why) noexcept {
-  static constexpr char tensor_name[] = "arrow.fixed_shape_tensor";
   out->ndim = 1;
   out->levels = 0;
   out->permuted = false;

@@ -7,6 +7,10 @@
 
 namespace anyarray::arrow {
 
+inline constexpr char name_key[] = "ARROW:extension:name";
+inline constexpr char content_key[] = "ARROW:extension:metadata";
+inline constexpr char tensor_name[] = "arrow.fixed_shape_tensor";
+
 /// Bytes of somebody else's.
 struct Text {
   const char* bytes;  ///< null: it isn't there

@@ -33,8 +33,8 @@ Status take(Context& cx, PyObject* obj, PyObject* answer, Borrow& out, Failure& 
 
 Status arrow_array(Context& cx, PyObject* obj, const Route&, const Request&, Borrow& out, Failure& why) noexcept {
   PyObject* attribute = nullptr;
-  const int found = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::arrow_array)], &attribute);
-  if (found <= 0) return found == 0 ? Status::not_offered : reading_raised(why);
+  const Status found = find_attribute(cx, obj, Protocol::arrow_array, &attribute, why);
+  if (found != Status::ok) return found;
   Ref method(attribute);
   PyObject* answer = PyObject_CallNoArgs(attribute);
   if (answer == nullptr) return producer_raised(why);

@@ -101,8 +101,8 @@ Status open(Context& cx, PyObject* obj, PyObject* capsule, Borrow& out, Failure&
 Status arrow_stream(Context& cx, PyObject* obj, const Route& route, const Request&, Borrow& out,
                     Failure& why) noexcept {
   PyObject* attribute = nullptr;
-  const int found = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::arrow_stream)], &attribute);
-  if (found <= 0) return found == 0 ? Status::not_offered : reading_raised(why);
+  const Status found = find_attribute(cx, obj, Protocol::arrow_stream, &attribute, why);
+  if (found != Status::ok) return found;
   Ref method(attribute);
   if (route.skip_stream != nullptr) {
     if (const Status s = route.skip_stream(cx, obj, why); s != Status::ok) return s;

@@ -2,13 +2,12 @@
 // dtype → PEP 3118 format. Padding is always written out. A type whose parts all lie on their alignment is written
 // with native letters and no prefix; any other one in standard sizes ('=', '>' or '<', and '^' for long double,
 // which has no standard size), so that no reader adds padding of its own.
-#include <cstdarg>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 
 #include "anyarray/protocols/pep3118.h"
 #include "src/core/letters.h"
+#include "src/core/text_writer.h"
 
 namespace anyarray::pep3118 {
 namespace {
@@ -32,51 +31,41 @@ bool is_aligned(DType d, std::int64_t* align) noexcept {
 
 class Writer {
  public:
-  Writer(char* out, std::size_t size, bool plain, Reason* why) noexcept
-      : out_(out), size_(size), plain_(plain), why_(why) {}
+  Writer(char* out, std::size_t size, bool plain, Reason* why) noexcept : text_(out, size), plain_(plain), why_(why) {}
 
   Status whole(DType d) noexcept {
     if (const Status s = type(d, nullptr); s != Status::ok) return s;
-    return fits_ ? Status::ok : because(Status::unsupported, why_, "the PEP 3118 format is too long for its buffer");
+    return text_.fits() ? Status::ok
+                        : because(Status::unsupported, why_, "the PEP 3118 format is too long for its buffer");
   }
 
  private:
-#if defined(__GNUC__)
-  __attribute__((format(printf, 2, 3)))
-#endif
-  void put(const char* format, ...) noexcept {
-    std::va_list args;
-    va_start(args, format);
-    const int n = std::vsnprintf(out_ + used_, size_ - used_, format, args);
-    va_end(args);
-    fits_ &= n >= 0 && static_cast<std::size_t>(n) < size_ - used_;
-    if (fits_) used_ += static_cast<std::size_t>(n);
-  }
-
   /// A type and, inside a struct, the name behind it.
   Status type(DType d, const char* name) noexcept {
     const InternedType* entry = interned_type(d);
     if (entry != nullptr && entry->ndim > 0) {
-      for (int i = 0; i < entry->ndim; ++i) put("%c%lld", i == 0 ? '(' : ',', static_cast<long long>(entry->shape[i]));
-      put(")");
+      for (int i = 0; i < entry->ndim; ++i) {
+        text_.print("%c%lld", i == 0 ? '(' : ',', static_cast<long long>(entry->shape[i]));
+      }
+      text_.print(")");
       d = entry->base;
       entry = interned_type(d);
     }
     const Status s = entry != nullptr ? structure(*entry) : element(d);
-    if (s == Status::ok && name != nullptr) put(":%s:", name);
+    if (s == Status::ok && name != nullptr) text_.print(":%s:", name);
     return s;
   }
 
   void padding(std::int64_t bytes) noexcept {
     if (bytes > 16) {
-      put("%lldx", static_cast<long long>(bytes));
+      text_.print("%lldx", static_cast<long long>(bytes));
     } else {
-      put("%.*s", static_cast<int>(bytes), "xxxxxxxxxxxxxxxx");
+      text_.print("%.*s", static_cast<int>(bytes), "xxxxxxxxxxxxxxxx");
     }
   }
 
   Status structure(const InternedType& entry) noexcept {
-    put("T{");
+    text_.print("T{");
     std::int64_t at = 0;
     for (std::uint32_t i = 0; i < entry.n_fields; ++i) {
       const Field& field = entry.fields[i];
@@ -94,46 +83,42 @@ class Writer {
       at = field.offset + field.dtype.itemsize();
     }
     padding(entry.itemsize - at);
-    put("}");
+    text_.print("}");
     return Status::ok;
   }
 
   void prefix(char wanted) noexcept {
-    if (prefix_ != wanted) put("%c", wanted);
+    if (prefix_ != wanted) text_.print("%c", wanted);
     prefix_ = wanted;
   }
 
   Status element(DType d) noexcept {
     if (d.code == TypeCode::fixed_bytes || d.code == TypeCode::void_ || d.code == TypeCode::fixed_ucs4) {
       if (d.code == TypeCode::fixed_ucs4 && plain_) prefix(d.swapped() ? swapped_order : '=');
-      put("%u%c", d.count, d.code == TypeCode::fixed_bytes ? 's' : d.code == TypeCode::void_ ? 'x' : 'w');
+      text_.print("%u%c", d.count, d.code == TypeCode::fixed_bytes ? 's' : d.code == TypeCode::void_ ? 'x' : 'w');
       return Status::ok;
     }
     const DTypeRow* row = d.is_scalar() && d.count == 1 && !d.padded() ? find_row(d) : nullptr;
     if (row == nullptr || row->native == nullptr) {
-      char text[64];
-      format_dtype(d, text, sizeof text);
-      return because(Status::unsupported, why_, "PEP 3118 has no letter for %s", text);
+      char name[64];
+      format_dtype(d, name, sizeof name);
+      return because(Status::unsupported, why_, "PEP 3118 has no letter for %s", name);
     }
     const bool native = !plain_ || (row->standard == nullptr && !d.swapped());
     if (plain_ && has_byte_order(d)) prefix(d.swapped() ? swapped_order : native ? '^' : '=');
-    put("%s", native || row->standard == nullptr ? row->native : row->standard);
+    text_.print("%s", native || row->standard == nullptr ? row->native : row->standard);
     return Status::ok;
   }
 
-  char* const out_;
-  const std::size_t size_;
+  TextWriter text_;
   const bool plain_;
   Reason* const why_;
-  std::size_t used_ = 0;
-  bool fits_ = true;
   char prefix_ = '@';
 };
 
 }  // namespace
 
 Status encode_format(DType d, char* out, std::size_t size, Reason* why) noexcept {
-  if (size == 0) return because(Status::unsupported, why, "the PEP 3118 format is too long for its buffer");
   std::int64_t align = 1;
   const bool plain = !is_aligned(d, &align);
   return Writer(out, size, plain, why).whole(d);

@@ -10,12 +10,6 @@ namespace {
 
 constexpr int newest_version = 3;
 
-// token[0]: the dict.
-void release(Borrow* b) noexcept {
-  Py_DECREF(static_cast<PyObject*>(b->token[0]));
-  let_go(b);
-}
-
 Status check_stream(InterfaceDict& dict, Failure& why) noexcept {
   if (dict.stream() == nullptr) return Status::ok;
   std::int64_t stream = 0;
@@ -32,9 +26,8 @@ Status check_stream(InterfaceDict& dict, Failure& why) noexcept {
 Status cuda_array_interface(Context& cx, PyObject* obj, const Route&, const Request& request, Borrow& out,
                             Failure& why) noexcept {
   PyObject* attribute = nullptr;
-  const int found =
-      lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::cuda_array_interface)], &attribute);
-  if (found <= 0) return found == 0 ? Status::not_offered : reading_raised(why);
+  const Status found = find_attribute(cx, obj, Protocol::cuda_array_interface, &attribute, why);
+  if (found != Status::ok) return found;
   Ref held(attribute);
   if (!PyDict_Check(attribute)) {
     return because(Status::invalid, &why.reason, "__cuda_array_interface__ must be a dict, not %.100s",
@@ -53,7 +46,7 @@ Status cuda_array_interface(Context& cx, PyObject* obj, const Route&, const Requ
     return s;
   }
   out.token[0] = held.release();
-  hold(cx, obj, out, release);
+  hold(cx, obj, out, let_go_of_both);
   return Status::ok;
 }
 

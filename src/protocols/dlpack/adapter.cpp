@@ -67,9 +67,8 @@ PyObject* ask(Context& cx, PyObject* method, PyObject* self, bool bound) noexcep
 /// What obj.__dlpack__() gives, where neither a hook nor the type's own method serves.
 __attribute__((noinline)) Status fetch_by_name(Context& cx, PyObject* obj, PyObject** out, Failure& why) noexcept {
   PyObject* method = nullptr;
-  const int found = lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::dlpack)], &method);
-  if (found == 0) return Status::not_offered;
-  if (found < 0) return reading_raised(why);
+  const Status found = find_attribute(cx, obj, Protocol::dlpack, &method, why);
+  if (found != Status::ok) return found;
   Ref held(method);
   *out = ask(cx, method, obj, true);
   return *out != nullptr ? Status::ok : producer_raised(why);

@@ -11,12 +11,6 @@
 namespace anyarray::adapters {
 namespace {
 
-// token[0]: the dict, which holds the syclobj.
-void release(Borrow* b) noexcept {
-  Py_DECREF(static_cast<PyObject*>(b->token[0]));
-  let_go(b);
-}
-
 Status check_version(InterfaceDict& dict, Failure& why) noexcept {
   if (dict.version() != nullptr) return dict.check_version("__sycl_usm_array_interface__", 1, 1, why);
   return because(Status::invalid, &why.reason, "the dict has no 'version', which must be 1");
@@ -77,9 +71,8 @@ Status add_offset(InterfaceDict& dict, Descriptor& d, Failure& why) noexcept {
 Status sycl_usm_array_interface(Context& cx, PyObject* obj, const Route& route, const Request& request, Borrow& out,
                                 Failure& why) noexcept {
   PyObject* attribute = nullptr;
-  const int found =
-      lookup_attribute(obj, cx.names.row_attribute[static_cast<int>(Protocol::sycl_usm_array_interface)], &attribute);
-  if (found <= 0) return found == 0 ? Status::not_offered : producer_raised(why);
+  const Status found = find_attribute(cx, obj, Protocol::sycl_usm_array_interface, &attribute, why);
+  if (found != Status::ok) return found;
   Ref held(attribute);
   if (!PyDict_Check(attribute)) {
     return because(Status::invalid, &why.reason, "__sycl_usm_array_interface__ must be a dict, not %.100s",
@@ -101,8 +94,8 @@ Status sycl_usm_array_interface(Context& cx, PyObject* obj, const Route& route, 
     drop_dims(out);
     return s;
   }
-  out.token[0] = held.release();
-  hold(cx, obj, out, release);
+  out.token[0] = held.release();  // the dict, which holds the syclobj
+  hold(cx, obj, out, let_go_of_both);
   return Status::ok;
 }
 
