@@ -13,6 +13,7 @@ import importlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from harness import Cell, Column, connect, console, figures, load, measure_as_asked, parse, parser, tell
@@ -66,9 +67,7 @@ JUDGED = tuple(pair.name for pair in PAIRS if pair.to in ("numpy", "torch") and 
 
 def _peer(name: str) -> Callable[[Any], Any]:
     module, _, path = name.partition(":")
-    found = importlib.import_module(module)
-    for part in path.split("."):
-        found = getattr(found, part)
+    found: Callable[[Any], Any] = attrgetter(path)(importlib.import_module(module))
     return found
 
 

@@ -60,7 +60,7 @@ def arrays() -> Iterator[tuple[str, Any]]:
     """The ndarrays that are given on."""
     import numpy as np
 
-    f32 = np.arange(12, dtype="f4").reshape(3, 4)
+    f32: Any = np.arange(12, dtype="f4").reshape(3, 4)
     readonly = f32.copy()
     readonly.flags.writeable = False
     yield "float32 (3, 4)", f32
