@@ -27,7 +27,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-all test-cpp test-python downstream lint format asan bench bench-build bench-smoke pythons clean distclean
+.PHONY: help demo docs test test-all test-cpp test-python downstream lint format asan bench bench-smoke pythons clean distclean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -113,21 +113,11 @@ endif
 
 # --- benchmarks -------------------------------------------------------------------------------------------------
 
-bench-build: $(VENV)/.with-bench
-	$(RUN) cmake -S benchmarks -B build/bench -G Ninja -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(abspath $(BIN))/python
-	$(RUN) cmake --build build/bench
+bench: $(VENV)/.with-bench  ## what imports and exports cost, beside floors and peers; fails where a target is missed
+	$(RUN) $(BIN)/python benchmarks/run.py
 
-bench: bench-build  ## what imports and exports cost, beside floors and peers; fails where a target is missed
-	$(RUN) $(BIN)/python benchmarks/imports.py --modules build/bench/modules
-	$(RUN) $(BIN)/python benchmarks/exports.py --modules build/bench/modules
-	$(RUN) $(BIN)/python benchmarks/presets.py --modules build/bench/modules
-	$(RUN) $(BIN)/python benchmarks/convert.py --modules build/bench/modules
-
-bench-smoke: bench-build  ## the benchmarks once, fast: that they run, not what they show
-	$(RUN) $(BIN)/python benchmarks/imports.py --modules build/bench/modules --smoke
-	$(RUN) $(BIN)/python benchmarks/exports.py --modules build/bench/modules --smoke
-	$(RUN) $(BIN)/python benchmarks/presets.py --modules build/bench/modules --smoke
-	$(RUN) $(BIN)/python benchmarks/convert.py --modules build/bench/modules --smoke
+bench-smoke: $(VENV)/.with-bench  ## the benchmarks once, fast: that they run, not what they show
+	$(RUN) $(BIN)/python benchmarks/run.py --smoke
 
 # --- style ------------------------------------------------------------------------------------------------------
 
