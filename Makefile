@@ -91,6 +91,7 @@ asan: $(VENV)/.with-test  ## C++ and Python tests under AddressSanitizer and Und
 # The oldest and the newest Python, and the oldest with NumPy 1; an interpreter that isn't there is named.
 find_python = $(shell for p in python$(1) $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$(1).*/bin/python$(1); do \
                 "$$p" -c '' 2>/dev/null && { command -v "$$p"; break; }; done)
+OF_NUMPY := numpy_row interface_rows struct_row cuda_row array_method_row
 PYTHON_OLDEST ?= $(call find_python,3.10)
 PYTHON_NEWEST ?= $(call find_python,3.13)
 pythons:  ## the Python tests on the oldest and newest Python, and with NumPy 1
@@ -103,7 +104,7 @@ else
 	PATH="$(ROOT)/.venv-3.10-numpy1/bin:$$PATH" .venv-3.10-numpy1/bin/python -m pip --disable-pip-version-check \
 	  --quiet install --no-build-isolation --config-settings=build-dir=build/.venv-3.10-numpy1 .
 	PATH="$(ROOT)/.venv-3.10-numpy1/bin:$$PATH" ANYARRAY_REQUIRE=numpy \
-	  .venv-3.10-numpy1/bin/python -m pytest tests/python/test_numpy_row.py tests/python/test_interface_rows.py
+	  .venv-3.10-numpy1/bin/python -m pytest $(addprefix tests/python/test_,$(addsuffix .py,$(OF_NUMPY)))
 endif
 ifeq ($(PYTHON_NEWEST),)
 	@echo "NOT RUN: python3.13 is not on this machine: its tests did not run"

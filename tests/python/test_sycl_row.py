@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import anyarray as aa
 
 from .conftest import needs
-from .test_interface_rows import MEMORY, NoInt, Offers, refused
+from .interface_forge import MEMORY, NoInt, Offers, refused
 
 np = needs("numpy")
 
