@@ -12,6 +12,8 @@ import errno
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from .capsules import new_capsule
+
 I64 = ctypes.c_int64
 P = ctypes.c_void_p
 
@@ -41,9 +43,6 @@ _kept: list[Any] = []
 Release = ctypes.CFUNCTYPE(None, P)
 Fill = ctypes.CFUNCTYPE(ctypes.c_int, P, P)
 LastError = ctypes.CFUNCTYPE(P, P)
-
-# A prototype of our own: the attributes of ctypes.pythonapi are everybody's.
-_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, P, P, P)(("PyCapsule_New", ctypes.pythonapi))
 
 
 def keep(thing: Any) -> Any:
@@ -156,7 +155,7 @@ def capsule(struct: Released, name: bytes | None, *, destroys: bool = True) -> A
         if struct.release:
             Release(struct.release)(ctypes.addressof(struct))
 
-    return _new_capsule(ctypes.addressof(struct), text(name), address(Release(destroy)) if destroys else None)
+    return new_capsule(ctypes.addressof(struct), text(name), address(Release(destroy)) if destroys else None)
 
 
 class _Answers:

@@ -16,8 +16,9 @@ import pytest
 
 import anyarray as aa
 
+from .capsules import Capsule
 from .conftest import needs
-from .test_array import Capsule, DeviceArray
+from .test_array import DeviceArray
 
 np = needs("numpy")
 

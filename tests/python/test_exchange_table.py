@@ -17,8 +17,8 @@ import pytest
 
 import anyarray as aa
 
-from .conftest import needs
-from .test_array import Capsule, _environment
+from .capsules import Capsule, pointer_in
+from .conftest import environment, needs
 
 np = needs("numpy")
 
@@ -55,9 +55,6 @@ class Table(ctypes.Structure):
         ("lend", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))),
         ("stream", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(VOID))),
     ]  # fmt: skip
-
-
-pointer_in = ctypes.PYFUNCTYPE(VOID, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
 def table_of(kind: type) -> Table:
@@ -347,7 +344,7 @@ for m in (export(aa.view(bytearray(8))), allocate()[1]):
     pointer = ctypes.cast(m.contents.deleter, VOID)
     libc.__cxa_atexit(pointer, VOID(ctypes.addressof(m.contents)), None)
 """
-    subprocess.run([sys.executable, "-c", code], check=True, env=_environment(), cwd=Path(__file__).parents[2])
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment(), cwd=Path(__file__).parents[2])
 
 
 def test_tvm_ffi_takes_arguments_by_the_table() -> None:

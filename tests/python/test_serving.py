@@ -11,8 +11,8 @@ import pytest
 import anyarray as aa
 from anyarray import typing as aat
 
+from .capsules import Capsule
 from .conftest import needs
-from .test_array import Capsule
 
 np = needs("numpy")
 

@@ -10,6 +10,7 @@ import pytest
 
 import anyarray as aa
 
+from .capsules import new_capsule
 from .conftest import needs
 from .interface_forge import FOREIGN, Offers, refused
 
@@ -32,11 +33,6 @@ class Facts(ctypes.Structure):
     ]
 
 
-make_capsule = ctypes.pythonapi.PyCapsule_New
-make_capsule.restype = ctypes.py_object
-make_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-
-
 BEHAVED = 0x100 | 0x200 | 0x400
 
 
@@ -54,7 +50,7 @@ def struct_of(array: Any, **fields: Any) -> Offers:
     )
     for name, value in fields.items():
         setattr(facts, name, value)
-    obj = Offers(array_struct=make_capsule(ctypes.addressof(facts), None, None))
+    obj = Offers(array_struct=new_capsule(ctypes.addressof(facts), None, None))
     vars(obj)["kept"] = facts, array
     return obj
 
@@ -103,7 +99,7 @@ def test_capsules_with_a_name_and_other_things() -> None:
     obj = struct_of(array)
     name = b"dltensor"  # the capsule keeps the pointer
     facts = vars(obj)["kept"][0]
-    named = make_capsule(ctypes.addressof(facts), name, None)
+    named = new_capsule(ctypes.addressof(facts), name, None)
     refused(Offers(array_struct=named), "invalid", "name")
     refused(Offers(array_struct=3), "invalid", "int")
 
