@@ -54,6 +54,25 @@ def changed(**entries: Any) -> dict[str, Any]:
     return {k: v for k, v in {**WHOLE, **entries}.items() if v is not ...}
 
 
+def asked(row: str, entries: dict[str, Any], answer: Any) -> Any:
+    """Has the dict, and a device to be asked for, which is the answer, or raises that class of exceptions."""
+
+    def device(_: Any) -> Any:
+        if isinstance(answer, type):
+            raise answer("sharded")
+        return answer
+
+    return type("Asked", (), {f"__{row}__": entries, "__dlpack_device__": device})()
+
+
+def interrupted(obj: Any, policy: Any = None) -> None:
+    """A KeyboardInterrupt of the producer comes out of `view`, and nothing is held."""
+    before = aa._core._live()
+    with pytest.raises(KeyboardInterrupt):
+        aa.view(obj, policy=policy)
+    assert aa._core._live() == before
+
+
 class NoInt:
     def __index__(self) -> int:
         raise KeyError("no int today")

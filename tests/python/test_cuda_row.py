@@ -10,7 +10,7 @@ import pytest
 import anyarray as aa
 
 from .conftest import needs
-from .interface_forge import WHOLE, changed, cuda, refused
+from .interface_forge import WHOLE, asked, changed, cuda, interrupted, refused
 
 np = needs("numpy")
 
@@ -67,26 +67,9 @@ def test_no_elements_need_no_address(data: Any) -> None:
     ],
 )
 def test_the_device_is_asked_of_dlpack(answer: Any, device: tuple[str, int]) -> None:
-    class Asked:
-        __cuda_array_interface__ = WHOLE
-
-        def __dlpack_device__(self) -> Any:
-            if answer is ValueError:
-                raise answer("sharded")
-            return answer
-
-    view = aa.view(Asked(), policy=["cuda_array_interface"])
+    view = aa.view(asked("cuda_array_interface", WHOLE, answer), policy=["cuda_array_interface"])
     assert (str(view.device).split(":")[0], view.device[1]) == device
 
 
 def test_an_interrupt_while_the_device_is_asked() -> None:
-    class Asked:
-        __cuda_array_interface__ = WHOLE
-
-        def __dlpack_device__(self) -> Any:
-            raise KeyboardInterrupt
-
-    before = aa._core._live()
-    with pytest.raises(KeyboardInterrupt):
-        aa.view(Asked(), policy=["cuda_array_interface"])
-    assert aa._core._live() == before
+    interrupted(asked("cuda_array_interface", WHOLE, KeyboardInterrupt), policy=["cuda_array_interface"])
