@@ -261,7 +261,7 @@ def test_base_type_is_closed() -> None:
         with pytest.raises(TypeError, match="acceptable base"):
             type("Mine", (base,), {})
     with pytest.raises(TypeError):
-        aa.Array.shape = 1  # type: ignore[misc, assignment]
+        aa.Array.shape = 1  # type: ignore[assignment]
     with pytest.raises(AttributeError):
         aa.view(b"a").anything = 1  # type: ignore[attr-defined]
 
