@@ -21,13 +21,13 @@ INSTALL = $(PIP) install --no-build-isolation --config-settings=build-dir=build/
 
 # Import names whose absence makes a test fail instead of skip.
 SMALL := numpy,ml_dtypes,pyarrow,tvm_ffi,nanoarrow,PIL,array_api_strict
-LARGE := $(SMALL),torch,jax,pandas,polars,mpi4py,nanobind,pybind11,cuda,dlpack
+LARGE := $(SMALL),torch,jax,pandas,polars,mpi4py,nanobind,pybind11,cuda,dlpack,duckdb
 
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-all test-cpp test-python downstream lint format asan bench bench-build bench-smoke pythons clean distclean
+.PHONY: help demo docs test test-all test-cpp test-python downstream lint format asan bench bench-smoke pythons clean distclean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -91,6 +91,7 @@ asan: $(VENV)/.with-test  ## C++ and Python tests under AddressSanitizer and Und
 # The oldest and the newest Python, and the oldest with NumPy 1; an interpreter that isn't there is named.
 find_python = $(shell for p in python$(1) $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$(1).*/bin/python$(1); do \
                 "$$p" -c '' 2>/dev/null && { command -v "$$p"; break; }; done)
+OF_NUMPY := numpy_row interface_rows struct_row cuda_row array_method_row
 PYTHON_OLDEST ?= $(call find_python,3.10)
 PYTHON_NEWEST ?= $(call find_python,3.13)
 pythons:  ## the Python tests on the oldest and newest Python, and with NumPy 1
@@ -103,7 +104,7 @@ else
 	PATH="$(ROOT)/.venv-3.10-numpy1/bin:$$PATH" .venv-3.10-numpy1/bin/python -m pip --disable-pip-version-check \
 	  --quiet install --no-build-isolation --config-settings=build-dir=build/.venv-3.10-numpy1 .
 	PATH="$(ROOT)/.venv-3.10-numpy1/bin:$$PATH" ANYARRAY_REQUIRE=numpy \
-	  .venv-3.10-numpy1/bin/python -m pytest tests/python/test_numpy_row.py tests/python/test_interface_rows.py
+	  .venv-3.10-numpy1/bin/python -m pytest $(addprefix tests/python/test_,$(addsuffix .py,$(OF_NUMPY)))
 endif
 ifeq ($(PYTHON_NEWEST),)
 	@echo "NOT RUN: python3.13 is not on this machine: its tests did not run"
@@ -113,21 +114,11 @@ endif
 
 # --- benchmarks -------------------------------------------------------------------------------------------------
 
-bench-build: $(VENV)/.with-bench
-	$(RUN) cmake -S benchmarks -B build/bench -G Ninja -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(abspath $(BIN))/python
-	$(RUN) cmake --build build/bench
+bench: $(VENV)/.with-bench  ## what imports and exports cost, beside floors and peers; fails where a target is missed
+	$(RUN) $(BIN)/python benchmarks/run.py
 
-bench: bench-build  ## what imports and exports cost, beside floors and peers; fails where a target is missed
-	$(RUN) $(BIN)/python benchmarks/imports.py --modules build/bench/modules
-	$(RUN) $(BIN)/python benchmarks/exports.py --modules build/bench/modules
-	$(RUN) $(BIN)/python benchmarks/presets.py --modules build/bench/modules
-	$(RUN) $(BIN)/python benchmarks/convert.py --modules build/bench/modules
-
-bench-smoke: bench-build  ## the benchmarks once, fast: that they run, not what they show
-	$(RUN) $(BIN)/python benchmarks/imports.py --modules build/bench/modules --smoke
-	$(RUN) $(BIN)/python benchmarks/exports.py --modules build/bench/modules --smoke
-	$(RUN) $(BIN)/python benchmarks/presets.py --modules build/bench/modules --smoke
-	$(RUN) $(BIN)/python benchmarks/convert.py --modules build/bench/modules --smoke
+bench-smoke: $(VENV)/.with-bench  ## the benchmarks once, fast: that they run, not what they show
+	$(RUN) $(BIN)/python benchmarks/run.py --smoke
 
 # --- style ------------------------------------------------------------------------------------------------------
 

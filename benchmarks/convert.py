@@ -9,18 +9,14 @@ it does, 1 it isn't, 2 anyarray is missing or a conversion failed.
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import importlib.util
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
-from harness import Cell, Column, load, measure
-from rich.console import Console
+from harness import Cell, Column, connect, console, figures, load, measure_as_asked, parse, parser, tell
 from rich.table import Table
 
 
@@ -71,16 +67,12 @@ JUDGED = tuple(pair.name for pair in PAIRS if pair.to in ("numpy", "torch") and 
 
 def _peer(name: str) -> Callable[[Any], Any]:
     module, _, path = name.partition(":")
-    found = importlib.import_module(module)
-    for part in path.split("."):
-        found = getattr(found, part)
+    found: Callable[[Any], Any] = attrgetter(path)(importlib.import_module(module))
     return found
 
 
-def cells(pair: Pair, missing: dict[str, str]) -> list[Cell]:
+def cells(aa: Any, pair: Pair, missing: dict[str, str]) -> list[Cell]:
     """Ours and the peers on one array; empty where a library is missing."""
-    import anyarray as aa
-
     try:
         obj = pair.make(importlib.import_module(pair.source))
         aa.convert(obj, pair.to)
@@ -93,21 +85,13 @@ def cells(pair: Pair, missing: dict[str, str]) -> list[Cell]:
 
 def main() -> int:
     """Runs it; see the module's docstring."""
-    parser = argparse.ArgumentParser(description="What it costs to give an array to another library.")
-    parser.add_argument("--modules", type=Path, required=True, help="folder of the compiled modules")
-    parser.add_argument("--only", help="only pairs whose name contains this")
-    parser.add_argument("--json", type=Path, help="write the run here")
-    parser.add_argument("--windows", type=int, default=200, help="windows per cell")
-    parser.add_argument("--smoke", action="store_true", help="few windows, no verdict")
-    options = parser.parse_args()
+    options = parse(parser("What it costs to give an array to another library.", "pairs", windows=200))
     bench = load(options.modules)
-    if importlib.util.find_spec("anyarray") is None:
-        print("anyarray can't be imported", file=sys.stderr)
-        return 2
+    aa = connect(bench)
     missing: dict[str, str] = {}
     wanted = [pair for pair in PAIRS if not options.only or options.only in pair.name]
-    rows = [(pair, found) for pair in wanted if (found := cells(pair, missing))]
-    measure(bench, [found for _, found in rows], 3 if options.smoke else options.windows)
+    rows = [(pair, found) for pair in wanted if (found := cells(aa, pair, missing))]
+    measure_as_asked(bench, options, [found for _, found in rows])
     table = Table(title="ns a call, the result's end included")
     for heading in ("pair", "convert", "the libraries' own ways", "verdict"):
         table.add_column(heading)
@@ -123,16 +107,10 @@ def main() -> int:
         verdict = ("[green]faster[/]" if faster else "[red]slower[/]") if judged else "–"
         shown = ", ".join(f"{c.column.name} {c.best:.0f}" if not c.error else f"{c.column.name} –" for c in peers)
         table.add_row(pair.name, f"{ours.best:.0f}", shown or "none", verdict)
-        ns = {c.column.name: c.best for c in [ours, *good]}
-        refused = {c.column.name: c.error for c in peers if c.error}
-        data.append({"pair": pair.name, "ns": ns, "refused": refused})
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
-    for name, why in missing.items():
-        print(f"missing: {name} ({why})")
-    for failure in failed:
-        print(failure)
-    if options.json is not None:
-        options.json.write_text(json.dumps({"missing": missing, "rows": data}, indent=1), encoding="utf-8")
+        data.append({"pair": pair.name, **figures([ours, *peers])})
+    out = console(140)
+    out.print(table)
+    tell(out, options, data, missing, failed)
     return 2 if failed or not rows else 1 if slower else 0
 
 

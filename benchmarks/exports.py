@@ -9,18 +9,12 @@ measured and how to read it: README.md.
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from harness import Cell, Column, load, measure
+from harness import Cell, Column, connect, console, figures, load, measure_as_asked, parse, parser, tell
 from rich.console import Console
 from rich.table import Table
 
@@ -66,7 +60,7 @@ def arrays() -> Iterator[tuple[str, Any]]:
     """The ndarrays that are given on."""
     import numpy as np
 
-    f32 = np.arange(12, dtype="f4").reshape(3, 4)
+    f32: Any = np.arange(12, dtype="f4").reshape(3, 4)
     readonly = f32.copy()
     readonly.flags.writeable = False
     yield "float32 (3, 4)", f32
@@ -86,14 +80,13 @@ def torch_beside(array: Any) -> Any:
 
 def getter(obj: Any, name: str) -> Callable[..., Any]:
     """What reads the attribute: the descriptor on the type."""
-    return getattr(type(obj), name).__get__  # type: ignore[no-any-return]
+    read: Callable[..., Any] = getattr(type(obj), name).__get__
+    return read
 
 
-def rows_of(bench: Any, name: str, array: Any) -> Iterator[Row]:
+def rows_of(bench: Any, aa: Any, name: str, array: Any) -> Iterator[Row]:
     """All ways of one array."""
     import numpy as np
-
-    import anyarray as aa
 
     mine = aa.view(array)
     noop = Cell(Column("no-op", "no-op", bench.noop), mine)
@@ -103,7 +96,7 @@ def rows_of(bench: Any, name: str, array: Any) -> Iterator[Row]:
 
     def pair(way: str, function: Callable[[Any], Callable[..., Any]], *args: Any, **words: Any) -> Row:
         return row(
-            way, *(Column(way, who, function(x), args, **words) for who, x in (("ours", mine), ("NumPy", array)))
+            way, *(Column(who, way, function(x), args, **words) for who, x in (("ours", mine), ("NumPy", array)))
         )
 
     if array.flags.writeable:
@@ -111,7 +104,7 @@ def rows_of(bench: Any, name: str, array: Any) -> Iterator[Row]:
     yield pair("__dlpack__(max_version)", lambda x: type(x).__dlpack__, (1, 3), keywords=NEWEST)
     yield pair("np.from_dlpack(a)", lambda _: np.from_dlpack)
     yield pair("memoryview(a)", lambda _: memoryview)
-    yield row("np.asarray(a)", Column("np.asarray(a)", "ours", np.asarray), None)
+    yield row("np.asarray(a)", Column("ours", "np.asarray(a)", np.asarray), None)
     yield pair("__array_interface__", lambda x: getter(x, "__array_interface__"))
     yield pair("__array_struct__", lambda x: getter(x, "__array_struct__"))
     tensor = torch_beside(array)
@@ -119,8 +112,8 @@ def rows_of(bench: Any, name: str, array: Any) -> Iterator[Row]:
     if array.flags.writeable:
         tables.insert(0, ("table: borrow", bench.floor_exchange))
     for way, function in tables:
-        beside = None if tensor is None else Column(way, "torch", function)
-        yield row(way, Column(way, "ours", function), beside, tensor)
+        beside = None if tensor is None else Column("torch", way, function)
+        yield row(way, Column("ours", way, function), beside, tensor)
 
 
 def show(rows: list[Row], judged: bool, console: Console) -> None:
@@ -131,64 +124,30 @@ def show(rows: list[Row], judged: bool, console: Console) -> None:
     for row in rows:
         verdict, ratio = row.verdict(), row.ratio
         other = "–" if row.beside is None or row.beside.error else f"{row.beside.best - row.noop.best:.1f}"
-        who = "" if other == "–" or row.beside is None else row.beside.column.group
+        who = "" if other == "–" or row.beside is None else row.beside.column.name
         word = "" if verdict is None or not judged else "[green]met[/]" if verdict["met"] else "[red]missed[/]"
         shown = "–" if ratio is None else f"{ratio:.2f}"
         table.add_row(row.array, row.way, "–" if row.ours.error else f"{row.ns:.1f}", other, who, shown, word)
     console.print(table)
 
 
-def report(rows: list[Row]) -> list[dict[str, Any]]:
-    """The run as data: absolute ns a call, the C loop included."""
-    return [
-        {
-            "array": row.array,
-            "way": row.way,
-            "ns": {cell.column.group: cell.best for cell in row.cells if not cell.error},
-            "refused": {cell.column.group: cell.error for cell in row.cells if cell.error},
-            "verdict": row.verdict(),
-        }
-        for row in rows
-    ]
-
-
-def fold_in_process(rows: list[Row], arguments: list[str]) -> None:
-    """Measures all once more in a process of its own, where code and stack lie elsewhere, and keeps the minima."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "run.json"
-        command = [sys.executable, __file__, *arguments, "--processes", "1", "--json", str(file)]
-        if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode > 1:
-            raise SystemExit("a repeated run failed: run with --processes 1 to see why")
-        again = json.loads(file.read_text(encoding="utf-8"))["rows"]
-    for row, told in zip(rows, again, strict=True):
-        for cell in row.cells:
-            cell.best = min(cell.best, told["ns"].get(cell.column.group, cell.best))
+def report(row: Row) -> dict[str, Any]:
+    """A row as data."""
+    return {"array": row.array, "way": row.way, **figures(row.cells), "verdict": row.verdict()}
 
 
 def main() -> int:
     """Runs it; see the module's docstring."""
-    parser = argparse.ArgumentParser(description="What giving an array on costs, beside NumPy.")
-    parser.add_argument("--modules", type=Path, required=True, help="folder of the compiled modules")
-    parser.add_argument("--only", help="only arrays whose name contains this")
-    parser.add_argument("--json", type=Path, help="write the run here")
-    parser.add_argument("--windows", type=int, default=100, help="windows per cell and process")
-    parser.add_argument("--processes", type=int, default=3, help="processes whose minima are taken")
-    parser.add_argument("--smoke", action="store_true", help="few windows, one process, no verdict")
-    options = parser.parse_args()
+    options = parse(parser("What giving an array on costs, beside NumPy.", "arrays", windows=100, processes=3))
     bench = load(options.modules)
+    aa = connect(bench)
     chosen = [(name, array) for name, array in arrays() if options.only is None or options.only in name]
-    rows = [row for name, array in chosen for row in rows_of(bench, name, array)]
-    measure(bench, [row.cells for row in rows], 3 if options.smoke else options.windows)
-    for _ in range(0 if options.smoke else options.processes - 1):
-        fold_in_process(rows, sys.argv[1:])
-    console = Console(width=None if sys.stdout.isatty() else 160)
-    show(rows, not options.smoke, console)
-    if options.json is not None:
-        about = {"python": platform.python_version(), "machine": platform.machine(), "rows": report(rows)}
-        options.json.write_text(json.dumps(about, indent=1), encoding="utf-8")
+    rows = [row for name, array in chosen for row in rows_of(bench, aa, name, array)]
+    measure_as_asked(bench, options, [row.cells for row in rows])
+    out = console(160)
+    show(rows, not options.smoke, out)
     failures = [f"{row.array}: {row.way}: {row.ours.error}" for row in rows if row.ours.error]
-    for failure in failures:
-        console.print(failure, style="red", markup=False)
+    tell(out, options, [report(row) for row in rows], {}, failures)
     if failures:
         return 2
     verdicts = [verdict for verdict in (row.verdict() for row in rows) if verdict is not None]

@@ -10,18 +10,12 @@ import failed. How it is measured and how to read it: README.md.
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
-import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import peers
-from harness import Cell, Column, load, measure
+from harness import Cell, Column, connect, console, figures, load, measure_as_asked, parse, parser, tell
 from producers import Producer, available
 from rich.console import Console
 from rich.table import Table
@@ -76,14 +70,7 @@ def own_columns(bench: Any, peers_only: bool) -> list[Column]:
     """The columns of anyarray itself."""
     if peers_only:
         return []
-    try:
-        import anyarray as aa
-
-        bench.connect()
-    except ImportError as error:
-        print(f"anyarray can't be imported ({error}); --peers-only measures the rest", file=sys.stderr)
-        raise SystemExit(2) from error
-    return [Column("C borrow", "borrow", bench.borrow), Column("aa.view", "view", aa.view)]
+    return [Column("C borrow", "borrow", bench.borrow), Column("aa.view", "view", connect(bench).view)]
 
 
 def text(cell: Cell | None, base: float) -> str:
@@ -126,50 +113,16 @@ def verdict_text(found: dict[str, dict[str, Any]]) -> str:
     return "[green]met[/]" if not missed else f"[red]missed: {', '.join(missed)}[/]"
 
 
-def report(rows: list[Row], missing: dict[str, str], windows: int) -> dict[str, Any]:
-    """The run as data: absolute ns a call, the C loop included."""
-    return {
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "windows": windows,
-        "missing": missing,
-        "rows": [
-            {
-                "producer": row.producer.name,
-                "ns": {c.column.name: c.best for c in row.cells if not c.error},
-                "refused": {c.column.name: c.error for c in row.cells if c.error},
-                "verdicts": row.verdicts(),
-            }
-            for row in rows
-        ],
-    }
-
-
-def fold_in_process(rows: list[Row], arguments: list[str]) -> None:
-    """Measures all once more in a process of its own, where code and stack lie elsewhere, and keeps the minima."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "run.json"
-        command = [sys.executable, __file__, *arguments, "--processes", "1", "--json", str(file)]
-        if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode > 1:
-            raise SystemExit("a repeated run failed: run with --processes 1 to see why")
-        again = {row["producer"]: row["ns"] for row in json.loads(file.read_text(encoding="utf-8"))["rows"]}
-    for row in rows:
-        for cell in row.cells:
-            cell.best = min(cell.best, again[row.producer.name].get(cell.column.name, cell.best))
+def report(row: Row) -> dict[str, Any]:
+    """A row as data."""
+    return {"producer": row.producer.name, **figures(row.cells), "verdicts": row.verdicts()}
 
 
 def main() -> int:
     """Runs it; see the module's docstring."""
-    parser = argparse.ArgumentParser(description="What an import costs, against the floor and against peers.")
-    parser.add_argument("--modules", type=Path, required=True, help="folder of the compiled modules")
-    parser.add_argument("--only", help="only producers whose name contains this")
-    parser.add_argument("--json", type=Path, help="write the run here")
-    parser.add_argument("--windows", type=int, default=100, help="windows per cell and process")
-    parser.add_argument("--processes", type=int, default=3, help="processes whose minima are taken")
-    parser.add_argument("--smoke", action="store_true", help="few windows, one process, no verdict")
-    parser.add_argument("--peers-only", action="store_true", help="without anyarray")
-    options = parser.parse_args()
-    windows = 3 if options.smoke else options.windows
+    arguments = parser("What an import costs, against the floor and peers.", "producers", windows=100, processes=3)
+    arguments.add_argument("--peers-only", action="store_true", help="without anyarray")
+    options = parse(arguments)
     missing: dict[str, str] = {}
     bench = load(options.modules)
     columns = own_columns(bench, options.peers_only)
@@ -179,18 +132,11 @@ def main() -> int:
         mine = [Column("no-op", "no-op", bench.noop)]
         mine += [Column(name, "floor", getattr(bench, name)) for name in producer.floors]
         rows.append(Row(producer, [Cell(column, obj) for column in [*mine, *columns]]))
-    measure(bench, [row.cells for row in rows], windows)
-    for _ in range(0 if options.smoke else options.processes - 1):
-        fold_in_process(rows, sys.argv[1:])
-    console = Console(width=None if sys.stdout.isatty() else 220)
-    show(rows, not options.smoke, console)
-    for name, why in missing.items():
-        console.print(f"missing: {name} ({why})", markup=False)
-    if options.json is not None:
-        options.json.write_text(json.dumps(report(rows, missing, windows), indent=1), encoding="utf-8")
+    measure_as_asked(bench, options, [row.cells for row in rows])
+    out = console(220)
+    show(rows, not options.smoke, out)
     failures = [failure for row in rows for failure in row.failed()]
-    for failure in failures:
-        console.print(failure, style="red", markup=False)
+    tell(out, options, [report(row) for row in rows], missing, failures)
     if failures or not rows:
         return 2
     judged = [verdict["met"] for row in rows for verdict in row.verdicts().values()]

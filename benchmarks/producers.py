@@ -68,8 +68,8 @@ def interface(cuda: bool) -> tuple[Any, dict[str, Any]]:
 def stored(name: str) -> Any:
     """An object with an interface dict as an attribute of the instance."""
     owner, about = interface("cuda" in name)
-    obj = Stored()
-    obj.owner = owner  # type: ignore[attr-defined]
+    obj: Any = Stored()
+    obj.owner = owner
     setattr(obj, name, about)
     return obj
 
@@ -108,7 +108,7 @@ def _numpy(text: str) -> Callable[[], Any]:
 def _read_only() -> Any:
     import numpy as np
 
-    a = np.arange(12, dtype="f4")
+    a: Any = np.arange(12, dtype="f4")
     a.flags.writeable = False
     return a
 
@@ -116,8 +116,8 @@ def _read_only() -> Any:
 def _array_struct() -> Any:
     import numpy as np
 
-    obj = Stored()
-    obj.__array_struct__ = np.arange(12, dtype="f4").__array_struct__  # type: ignore[attr-defined]
+    obj: Any = Stored()
+    obj.__array_struct__ = np.arange(12, dtype="f4").__array_struct__
     return obj
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the compiled parts against the running Python, then runs the benchmarks: `make bench`, `make bench-smoke`.
 
-python benchmarks/run.py [--smoke] [--only TEXT] [--json-dir FOLDER] [--build FOLDER]
+python benchmarks/run.py [--smoke] [--json-dir FOLDER] [--build FOLDER]
 
 Exit status: the worst of the benchmarks' own (see imports.py).
 """
@@ -30,7 +30,6 @@ def main() -> int:
     """Runs it; see the module's docstring."""
     parser = argparse.ArgumentParser(description="Builds and runs the benchmarks.")
     parser.add_argument("--smoke", action="store_true", help="few windows, no verdict")
-    parser.add_argument("--only", help="only producers whose name contains this")
     parser.add_argument("--json-dir", type=Path, help="write one JSON file a benchmark here")
     parser.add_argument("--build", type=Path, default=HERE.parent / "build" / "bench", help="build folder")
     options = parser.parse_args()
@@ -39,7 +38,6 @@ def main() -> int:
     for name in ("imports", "presets", "exports", "convert"):
         command = [sys.executable, str(HERE / f"{name}.py"), "--modules", str(modules)]
         command += ["--smoke"] if options.smoke else []
-        command += ["--only", options.only] if options.only else []
         if options.json_dir is not None:
             options.json_dir.mkdir(parents=True, exist_ok=True)
             command += ["--json", str(options.json_dir / f"{name}.json")]

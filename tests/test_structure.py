@@ -226,7 +226,7 @@ def test_every_preset_is_documented() -> None:
 
 
 def is_test(name: str) -> bool:
-    return name.startswith(("tests/", "fuzz/")) or name.endswith("_test.cpp")
+    return name.startswith("tests/") or name.endswith("_test.cpp")
 
 
 @pytest.mark.parametrize("name", SOURCES)

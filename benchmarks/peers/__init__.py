@@ -68,7 +68,7 @@ def _numpy(_: Path) -> list[Column]:
 def _cuda_core(_: Path) -> list[Column]:
     from cuda.core.utils import StridedMemoryView as View
 
-    no_stream = {"args": (-1,), "keywords": ("stream_ptr",)}
+    no_stream: dict[str, Any] = {"args": (-1,), "keywords": ("stream_ptr",)}
     return [
         Column("cuda.core any", "cuda.core", View.from_any_interface, **no_stream),
         Column("cuda.core dlpack", "cuda.core", View.from_dlpack, **no_stream),

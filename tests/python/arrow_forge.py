@@ -12,21 +12,29 @@ import errno
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from .capsules import new_capsule
+
 I64 = ctypes.c_int64
 P = ctypes.c_void_p
 
 
-class Schema(ctypes.Structure):
+class Released(ctypes.Structure):
+    """What the three structs have in common: a callback, null once it was called or the struct was moved."""
+
+    release: int | None
+
+
+class Schema(Released):
     _fields_ = [("format", P), ("name", P), ("metadata", P), ("flags", I64), ("n_children", I64), ("children", P),
                 ("dictionary", P), ("release", P), ("private_data", P)]  # fmt: skip
 
 
-class Array(ctypes.Structure):
+class Array(Released):
     _fields_ = [("length", I64), ("null_count", I64), ("offset", I64), ("n_buffers", I64), ("n_children", I64),
                 ("buffers", P), ("children", P), ("dictionary", P), ("release", P), ("private_data", P)]  # fmt: skip
 
 
-class Stream(ctypes.Structure):
+class Stream(Released):
     _fields_ = [("get_schema", P), ("get_next", P), ("get_last_error", P), ("release", P), ("private_data", P)]
 
 
@@ -35,9 +43,6 @@ _kept: list[Any] = []
 Release = ctypes.CFUNCTYPE(None, P)
 Fill = ctypes.CFUNCTYPE(ctypes.c_int, P, P)
 LastError = ctypes.CFUNCTYPE(P, P)
-
-# A prototype of our own: the attributes of ctypes.pythonapi are everybody's.
-_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, P, P, P)(("PyCapsule_New", ctypes.pythonapi))
 
 
 def keep(thing: Any) -> Any:
@@ -75,12 +80,12 @@ class Log:
         self.released: list[str] = []
         self.then: Callable[[], object] = lambda: None
 
-    def release(self, struct: type[ctypes.Structure], name: str) -> int:
+    def release(self, struct: type[Released], name: str) -> int:
         self.made.append(name)
 
         def run(at: int) -> None:
             self.released.append(name)
-            struct.from_address(at).release = None  # type: ignore[attr-defined]
+            struct.from_address(at).release = None
             self.then()
 
         return address(Release(run))
@@ -143,36 +148,37 @@ class Log:
         return s
 
 
-def capsule(struct: ctypes.Structure, name: bytes | None, *, destroys: bool = True) -> Any:
+def capsule(struct: Released, name: bytes | None, *, destroys: bool = True) -> Any:
     """A capsule whose destructor releases the struct, unless that was done or the struct was moved."""
 
     def destroy(_: int) -> None:
-        if struct.release:  # type: ignore[attr-defined]
-            Release(struct.release)(ctypes.addressof(struct))  # type: ignore[attr-defined]
+        if struct.release:
+            Release(struct.release)(ctypes.addressof(struct))
 
-    return _new_capsule(ctypes.addressof(struct), text(name), address(Release(destroy)) if destroys else None)
+    return new_capsule(ctypes.addressof(struct), text(name), address(Release(destroy)) if destroys else None)
 
 
-class Arrays:
+class _Answers:
+    """Asked for its method, it gives the answer."""
+
+    def __init__(self, answer: Callable[[], Any]) -> None:
+        self.answer = answer
+
+    def _give(self, requested_schema: Any = None) -> Any:
+        assert requested_schema is None
+        return self.answer()
+
+
+class Arrays(_Answers):
     """Offers `__arrow_c_array__`."""
 
-    def __init__(self, answer: Callable[[], Any]) -> None:
-        self.answer = answer
-
-    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
-        assert requested_schema is None
-        return self.answer()
+    __arrow_c_array__ = _Answers._give
 
 
-class Streams:
+class Streams(_Answers):
     """Offers `__arrow_c_stream__`."""
 
-    def __init__(self, answer: Callable[[], Any]) -> None:
-        self.answer = answer
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        assert requested_schema is None
-        return self.answer()
+    __arrow_c_stream__ = _Answers._give
 
 
 def offer(schema: Schema, array: Array) -> Arrays:

@@ -47,6 +47,12 @@ def needs(name: str) -> Any:
         pytest.skip(f"{top} isn't installed", allow_module_level=True)
 
 
+def environment() -> dict[str, str]:
+    """For another process, which is to import the anyarray that this one has."""
+    paths = [str(Path(anyarray.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     for name, count in sorted(_missing.items()):
         terminalreporter.write_line(f"not installed: {name} ({count} skipped for it)")

@@ -14,7 +14,8 @@ import pytest
 
 import anyarray as aa
 
-from .conftest import needs
+from .capsules import Capsule
+from .conftest import environment, needs
 
 np = needs("numpy")
 
@@ -198,15 +199,7 @@ for how in (lambda v: aa.view(v), lambda v: aa.view(memoryview(v)), lambda v: aa
     x.append(1)
 assert aa._core._live() == 0
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env=_environment())
-
-
-def _environment() -> dict[str, str]:
-    import os
-    from pathlib import Path
-
-    paths = [str(Path(aa.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env=environment())
 
 
 def test_freed_on_another_thread() -> None:
@@ -268,7 +261,7 @@ def test_base_type_is_closed() -> None:
         with pytest.raises(TypeError, match="acceptable base"):
             type("Mine", (base,), {})
     with pytest.raises(TypeError):
-        aa.Array.shape = 1  # type: ignore[misc, assignment]
+        aa.Array.shape = 1  # type: ignore[assignment]
     with pytest.raises(AttributeError):
         aa.view(b"a").anything = 1  # type: ignore[attr-defined]
 
@@ -300,16 +293,6 @@ def test_device_arrays_show_no_host_protocol() -> None:
             read()
     with pytest.raises(TypeError, match=r"cuda:0.*host"):
         v.item()
-
-
-class Capsule:
-    """A producer that hands over a capsule made before."""
-
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
-
-    def __dlpack__(self, **_: Any) -> Any:
-        return self.capsule
 
 
 @pytest.mark.parametrize("device", [(3, 0), (11, 0), (13, 0)])

@@ -20,6 +20,7 @@ import anyarray as aa
 from anyarray import typing as aat
 
 from . import arrow_forge as forge
+from .capsules import pointer_in
 from .conftest import needs
 
 np = needs("numpy")
@@ -27,13 +28,10 @@ pa = needs("pyarrow")
 
 DTYPES = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "S3", "M8[s]", "M8[ms]", "M8[us]", "M8[ns]",
           "m8[s]", "m8[ms]", "m8[us]", "m8[ns]"]  # fmt: skip
-_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
 
 
 def struct(capsule: Any, kind: Any) -> Any:
-    return kind.from_address(_pointer(capsule, b"arrow_schema" if kind is forge.Schema else b"arrow_array"))
+    return kind.from_address(pointer_in(capsule, b"arrow_schema" if kind is forge.Schema else b"arrow_array"))
 
 
 def leaf(array: Any) -> Any:

@@ -16,8 +16,9 @@ import pytest
 
 import anyarray as aa
 
+from .capsules import Capsule
 from .conftest import needs
-from .test_array import Capsule, DeviceArray
+from .test_array import DeviceArray
 
 np = needs("numpy")
 
@@ -175,7 +176,7 @@ def test_identity_inside_one_pickle() -> None:
 def test_python_pickler_does_the_same() -> None:
     v = aa.view(np.arange(3))
     out = io.BytesIO()
-    pickle._Pickler(out, 5).dump(v)  # type: ignore[attr-defined]
+    pickle._Pickler(out, 5).dump(v)
     assert pickle.loads(out.getvalue()).tolist() == [0, 1, 2]
 
 

@@ -16,6 +16,8 @@ import pytest
 
 import anyarray as aa
 
+from .capsules import pointer_in
+
 DEFAULT = aa.presets()["default"][0]
 
 
@@ -175,9 +177,7 @@ class Table(ctypes.Structure):
 
 def row_in_c(obj: Any) -> str:
     """The protocol that serves a C caller that passes no request."""
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    table = Table.from_address(get(aa._core._C_API, b"anyarray._core._C_API"))
+    table = Table.from_address(pointer_in(aa._core._C_API, b"anyarray._core._C_API"))
     place = ctypes.create_string_buffer(1024)
     borrow = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)
     assert borrow(table.borrow)(table.context, obj, None, ctypes.addressof(place)) == 0

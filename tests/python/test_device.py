@@ -299,4 +299,4 @@ def test_the_host_can_be_asked_of_rows_whose_memory_it_may_read() -> None:
 def test_every_device_can_be_asked_of_the_default(device: tuple[int, int]) -> None:
     for policy in ({}, {"policy": "default"}, {"policy": "device_first"}, {"policy": ["dlpack"]}):
         with pytest.raises(aa.NotAnArrayError):
-            aa.view(object(), device=device, **policy)  # type: ignore[arg-type]
+            aa.view(object(), device=device, **policy)

@@ -157,9 +157,9 @@ def test_class_without_instance_dict_and_a_method_that_is_replaced(liar: Any) ->
     Slim.__dlpack__ = lambda self, **kwargs: liar.dlpack(data=liar.address() + 8)  # type: ignore[method-assign]
     gc.collect()
     assert aa.view(Slim()).tolist()[0] == 2.0
-    Slim.__dlpack__ = staticmethod(lambda **kwargs: liar.dlpack(data=liar.address() + 12))  # type: ignore
+    Slim.__dlpack__ = staticmethod(lambda **kwargs: liar.dlpack(data=liar.address() + 12))  # type: ignore[assignment, method-assign]
     assert aa.view(Slim()).tolist()[0] == 3.0
-    Slim.__dlpack__ = classmethod(lambda cls, **kwargs: liar.dlpack(data=liar.address() + 16))  # type: ignore
+    Slim.__dlpack__ = classmethod(lambda cls, **kwargs: liar.dlpack(data=liar.address() + 16))  # type: ignore[assignment, method-assign]
     assert aa.view(Slim()).tolist()[0] == 4.0
 
 

@@ -552,7 +552,6 @@ def test_nobody_is_asked_twice() -> None:
 
 def test_instances_that_offer_other_rows_than_the_last_one() -> None:
     """What served the last object of a type is tried first, and is never believed."""
-    np = pytest.importorskip("numpy")
 
     class Some:
         pass

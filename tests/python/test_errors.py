@@ -226,7 +226,7 @@ def test_wrong_keywords(keywords: dict[str, Any], kind: type[Exception], words: 
 def test_wrong_number_of_arguments() -> None:
     for arguments in ((), (b"a", b"b")):
         with pytest.raises(TypeError, match="one positional"):
-            aa.view(*arguments)  # type: ignore[call-arg]
+            aa.view(*arguments)
     with pytest.raises(TypeError):
         aa.view(obj=b"abc")  # type: ignore[call-arg]
 

@@ -113,7 +113,7 @@ def test_the_rest_of_dir_is_as_before() -> None:
 
 
 def test_dir_of_an_object_of_another_class() -> None:
-    assert Tensor.__dir__(7) == object.__dir__(7)  # type: ignore[arg-type]
+    assert Tensor.__dir__(7) == object.__dir__(7)
 
 
 def test_a_class_for_one_device_has_no_more_than_it_serves() -> None:
@@ -430,7 +430,7 @@ def test_refused_at_decoration() -> None:
     with pytest.raises(TypeError, match="Nothing needs a method __anyarray__"):
         aa.exchange(type("Nothing", (), {}))
     with pytest.raises(TypeError, match="decorates a class, not function"):
-        aa.exchange(lambda: None)  # type: ignore[type-var]
+        aa.exchange(lambda: None)
     with pytest.raises(ValueError, match="'gpu' isn't a device"):
         aa.exchange(device="gpu")(type("Gpu", (Bare,), {}))
     with pytest.raises(TypeError, match="needs a method __anyarray__"):

@@ -17,8 +17,8 @@ import pytest
 
 import anyarray as aa
 
-from .conftest import needs
-from .test_array import Capsule, _environment
+from .capsules import Capsule, pointer_in
+from .conftest import environment, needs
 
 np = needs("numpy")
 
@@ -57,11 +57,8 @@ class Table(ctypes.Structure):
     ]  # fmt: skip
 
 
-pointer_in = ctypes.PYFUNCTYPE(VOID, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
-
-
-def table_of(kind: type) -> Table:
-    return Table.from_address(pointer_in(kind.__dlpack_c_exchange_api__, b"dlpack_exchange_api"))  # type: ignore
+def table_of(kind: Any) -> Table:
+    return Table.from_address(pointer_in(kind.__dlpack_c_exchange_api__, b"dlpack_exchange_api"))
 
 
 TABLE = table_of(type(aa.view(b"")))
@@ -97,7 +94,7 @@ def test_header_and_one_table_for_all_types(liar: Any) -> None:
     kinds = [type(aa.view(np.zeros(2))), type(aa.view(Capsule(liar.dlpack(device=(2, 0)))))]
     addresses = {ctypes.addressof(table_of(kind)) for kind in kinds}
     assert addresses == {ctypes.addressof(TABLE)}
-    assert aa.view(np.zeros(2)).__dlpack_c_exchange_api__ is kinds[0].__dlpack_c_exchange_api__  # type: ignore
+    assert aa.view(np.zeros(2)).__dlpack_c_exchange_api__ is kinds[0].__dlpack_c_exchange_api__
 
 
 @pytest.mark.parametrize("ndim", [0, 1, 2, 3, 8, 9, 40])
@@ -347,7 +344,7 @@ for m in (export(aa.view(bytearray(8))), allocate()[1]):
     pointer = ctypes.cast(m.contents.deleter, VOID)
     libc.__cxa_atexit(pointer, VOID(ctypes.addressof(m.contents)), None)
 """
-    subprocess.run([sys.executable, "-c", code], check=True, env=_environment(), cwd=Path(__file__).parents[2])
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment(), cwd=Path(__file__).parents[2])
 
 
 def test_tvm_ffi_takes_arguments_by_the_table() -> None:

@@ -13,8 +13,7 @@ import pytest
 
 import anyarray as aa
 
-from .conftest import needs
-from .test_array import _environment
+from .conftest import environment, needs
 from .test_errors import Failing
 
 
@@ -104,7 +103,7 @@ def test_rich_markup_in_words_is_text() -> None:
 
 def test_rich_is_loaded_late() -> None:
     code = "import anyarray, sys; anyarray.view(b'a'); assert 'rich' not in sys.modules and 'numpy' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, env=_environment())
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment())
 
 
 def test_accounts_are_loaded_late() -> None:

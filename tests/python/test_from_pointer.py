@@ -201,7 +201,7 @@ def test_owner_must_be_named() -> None:
     with pytest.raises(TypeError):
         aa.from_pointer(0x1000, 2)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
-        aa.from_pointer(0x1000, 2, "f4", None, owner=None)  # type: ignore[misc]
+        aa.from_pointer(0x1000, 2, "f4", None, owner=None)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("ptr", [0, 1, 0x1003])

@@ -20,8 +20,7 @@ import pytest
 
 import anyarray as aa
 
-from .conftest import needs
-from .test_array import _environment
+from .conftest import environment, needs
 
 np = needs("numpy")
 
@@ -50,7 +49,7 @@ def one_answer(what: Any) -> Any:
 def in_a_process(code: str, timeout: float = 60) -> str:
     """What the code prints last."""
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, timeout=timeout, env=_environment(), capture_output=True, text=True)
+    done = subprocess.run(command, timeout=timeout, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     return (done.stdout.strip().splitlines() or [""])[-1]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows `array_interface`, `array_struct`, `cuda_array_interface` and `array_method`: what they read, what they
-refuse, and how long they keep what they took."""
+"""Row `array_interface`, and what it has in common with `cuda_array_interface`: what they read, what they refuse, and
+how long they keep what they took."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import contextlib
 import ctypes
 import gc
 import sys
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -20,49 +19,14 @@ from hypothesis import strategies as st
 import anyarray as aa
 
 from .conftest import needs
+from .interface_forge import FOREIGN, MEMORY, WHOLE, NoInt, Offers, changed, cuda, host, refused
 
 np = needs("numpy")
 
-FOREIGN = ">" if sys.byteorder == "little" else "<"
-
-
-class Offers:
-    """Offers what it is given as attributes of the instance."""
-
-    def __init__(self, **attributes: Any) -> None:
-        self.__dict__.update({f"__{name}__": value for name, value in attributes.items()})
-
-
-def host(**entries: Any) -> Offers:
-    return Offers(array_interface=entries)
-
-
-def cuda(**entries: Any) -> Offers:
-    return Offers(cuda_array_interface=entries)
-
-
-def refused(obj: Any, status: str, *words: str, policy: Any = None) -> aa.Attempt:
-    """`view` raises the one error, whose only attempt has this status and these words."""
-    before = aa._core._live()
-    with pytest.raises(aa.ExchangeError) as info:
-        aa.view(obj, policy=policy)
-    del obj
-    attempt = next(a for a in info.value.attempts if a.status == status)
-    for word in words:
-        assert word in attempt.reason, attempt.reason
-    assert aa._core._live() == before
-    return attempt
-
-
-MEMORY = np.arange(24, dtype="f4")
-WHOLE = {"shape": (24,), "typestr": "<f4", "data": (MEMORY.ctypes.data, False), "version": 3}
-
-
-def changed(**entries: Any) -> dict[str, Any]:
-    return {k: v for k, v in {**WHOLE, **entries}.items() if v is not ...}
-
 
 # ------------------------------------------------------------------ both dicts
+
+
 @pytest.mark.parametrize("make", [host, cuda])
 def test_a_plain_dict(make: Callable[..., Offers]) -> None:
     view = aa.view(make(**WHOLE))
@@ -110,11 +74,6 @@ def test_shapes_and_strides(make: Callable[..., Offers], entries: Any, shape: An
 )
 def test_type_strings(make: Callable[..., Offers], typestr: Any, name: str) -> None:
     assert str(aa.view(make(**changed(shape=(2,), typestr=typestr))).dtype) == name
-
-
-class NoInt:
-    def __index__(self) -> int:
-        raise KeyError("no int today")
 
 
 @pytest.mark.parametrize("make", [host, cuda])
@@ -284,6 +243,8 @@ def test_anything_in_the_dict(entries: dict[str, Any], make: Any) -> None:
 
 
 # ------------------------------------------------------------------ array_interface
+
+
 def test_memory_of_another_object() -> None:
     block = bytearray(range(16))
     obj = host(shape=(3,), typestr="<i4", data=block, offset=4, version=3)
@@ -473,295 +434,9 @@ def test_bfloat16_in_a_dict_stays_void() -> None:
     refused(Offers(array_struct=array.__array_struct__), "unsupported", "descr")
 
 
-# ------------------------------------------------------------------ array_struct
-class Facts(ctypes.Structure):
-    """PyArrayInterface, as the NumPy reference lays it out."""
-
-    _fields_ = [
-        ("two", ctypes.c_int),
-        ("nd", ctypes.c_int),
-        ("typekind", ctypes.c_char),
-        ("itemsize", ctypes.c_int),
-        ("flags", ctypes.c_int),
-        ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("data", ctypes.c_void_p),
-        ("descr", ctypes.py_object),
-    ]
-
-
-make_capsule = ctypes.pythonapi.PyCapsule_New
-make_capsule.restype = ctypes.py_object
-make_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-
-BEHAVED = 0x100 | 0x200 | 0x400
-
-
-def struct_of(array: Any, **fields: Any) -> Offers:
-    """An object whose struct describes `array`, but for the given fields."""
-    facts = Facts(
-        two=2,
-        nd=array.ndim,
-        typekind=array.dtype.kind.encode(),
-        itemsize=array.itemsize,
-        flags=BEHAVED,
-        shape=(ctypes.c_ssize_t * 8)(*array.shape),
-        strides=(ctypes.c_ssize_t * 8)(*array.strides),
-        data=array.ctypes.data,
-    )
-    for name, value in fields.items():
-        setattr(facts, name, value)
-    obj = Offers(array_struct=make_capsule(ctypes.addressof(facts), None, None))
-    vars(obj)["kept"] = facts, array
-    return obj
-
-
-def test_a_struct_of_ones_own() -> None:
-    array = np.arange(6, dtype="i4").reshape(2, 3).T
-    view = aa.view(struct_of(array))
-    assert (view.protocol, view.shape, view.strides) == ("array_struct", (3, 2), (4, 12))
-    assert view.tolist() == array.tolist()
-    assert view.readonly is False
-    assert aa.view(struct_of(array, flags=BEHAVED & ~0x400)).readonly is True
-    assert str(aa.view(struct_of(array, flags=BEHAVED & ~0x200)).dtype) == FOREIGN + "i4"
-
-
-@pytest.mark.parametrize(
-    ("fields", "status"),
-    [
-        ({"two": 3}, "invalid"),
-        ({"nd": -1}, "invalid"),
-        ({"nd": 65}, "invalid"),
-        ({"itemsize": -4}, "invalid"),
-        ({"itemsize": 3}, "unsupported"),
-        ({"typekind": b"O"}, "unsupported"),
-        ({"typekind": b"M", "itemsize": 8}, "unsupported"),
-        ({"typekind": b"?"}, "invalid"),
-        ({"data": None}, "invalid"),
-        ({"shape": None}, "invalid"),
-        ({"shape": (ctypes.c_ssize_t * 2)(-1, 2)}, "invalid"),
-        ({"typekind": b"V"}, "unsupported"),
-        ({"typekind": b"V", "flags": BEHAVED | 0x800}, "invalid"),
-        ({"typekind": b"V", "flags": BEHAVED | 0x800, "descr": 3}, "invalid"),
-        ({"typekind": b"V", "flags": BEHAVED | 0x800, "descr": [("a", "<i8")]}, "invalid"),
-    ],
-)
-def test_bad_structs(fields: Any, status: str) -> None:
-    refused(struct_of(np.zeros(3, "i4"), **fields), status)
-
-
-def test_a_struct_with_a_descr() -> None:
-    view = aa.view(struct_of(np.zeros(3, "V6"), flags=BEHAVED | 0x800, descr=[("a", "<i4"), ("b", "<i2")]))
-    assert str(view.dtype) == "{'a': int32, 'b': int16; 6}"
-
-
-def test_capsules_with_a_name_and_other_things() -> None:
-    array = np.zeros(3)
-    obj = struct_of(array)
-    name = b"dltensor"  # the capsule keeps the pointer
-    facts = vars(obj)["kept"][0]
-    named = make_capsule(ctypes.addressof(facts), name, None)
-    refused(Offers(array_struct=named), "invalid", "name")
-    refused(Offers(array_struct=3), "invalid", "int")
-
-
-def test_times_and_structs_are_left_to_the_dict() -> None:
-    for dtype in ("M8[us]", "m8[D]", "i4,f8"):
-        array = np.zeros(3, dtype)
-        obj = Offers(array_struct=array.__array_struct__, array_interface=array.__array_interface__)
-        view = aa.view(obj)
-        assert view.protocol == "array_interface"
-        assert view.dtype == aa.view(array).dtype
-        assert view.readonly is False
-
-
-def test_the_capsule_is_held() -> None:
-    class Temporary:
-        @property
-        def __array_struct__(self) -> Any:
-            return np.full(500, 7, "i4").__array_struct__
-
-    view = aa.view(Temporary())
-    [np.full(500, i, "i4") for i in range(20)]
-    assert view.tolist() == [7] * 500
-
-
-# ------------------------------------------------------------------ cuda_array_interface
-@pytest.mark.parametrize("version", [..., 0, 1, 2, 3, np.int64(3)])
-def test_known_versions(version: Any) -> None:
-    assert aa.view(cuda(**changed(version=version))).shape == (24,)
-
-
-@pytest.mark.parametrize(
-    ("entries", "status", "word"),
-    [
-        ({"version": 4}, "unsupported", "4"),
-        ({"version": -1}, "invalid", "version"),
-        ({"version": "3"}, "invalid", "version"),
-        ({"version": True}, "invalid", "version"),
-        ({"version": 2**80}, "invalid", "version"),
-        ({"stream": 0}, "invalid", "stream"),
-        ({"stream": "legacy"}, "invalid", "stream"),
-        ({"data": ...}, "invalid", "data"),
-        ({"data": (None, False)}, "invalid", "NoneType"),
-        ({"data": bytes(96)}, "invalid", "bytes"),
-    ],
-)
-def test_what_only_the_cuda_dict_has(entries: Any, status: str, word: str) -> None:
-    refused(cuda(**changed(**entries)), status, word)
-
-
-@pytest.mark.parametrize("stream", [None, 1, 2, 0x7F0012345678])
-def test_streams_that_are_lawful(stream: Any) -> None:
-    assert aa.view(cuda(**changed(stream=stream))).shape == (24,)
-
-
-@pytest.mark.parametrize("data", [(0, False), (None, False), None, ...])
-def test_no_elements_need_no_address(data: Any) -> None:
-    view = aa.view(cuda(**changed(shape=(0, 4), data=data)))
-    assert (view.shape, view.ptr) == ((0, 4), 0)
-
-
-@pytest.mark.parametrize(
-    ("answer", "device"),
-    [
-        ((2, 1), ("cuda", 1)),
-        ((13, 0), ("cuda_managed", 0)),
-        ((3, 0), ("cuda_host", 0)),
-        ((10, 2), ("rocm", 2)),
-        ((1, 0), ("cuda", 0)),
-        ((2, None), ("cuda", 0)),
-        ((2, -1), ("cuda", 0)),
-        ((2, 2**40), ("cuda", 0)),
-        ((2,), ("cuda", 0)),
-        ([2, 1], ("cuda", 0)),
-        (ValueError, ("cuda", 0)),
-    ],
-)
-def test_the_device_is_asked_of_dlpack(answer: Any, device: tuple[str, int]) -> None:
-    class Asked:
-        __cuda_array_interface__ = WHOLE
-
-        def __dlpack_device__(self) -> Any:
-            if answer is ValueError:
-                raise answer("sharded")
-            return answer
-
-    view = aa.view(Asked(), policy=["cuda_array_interface"])
-    assert (str(view.device).split(":")[0], view.device[1]) == device
-
-
-def test_an_interrupt_while_the_device_is_asked() -> None:
-    class Asked:
-        __cuda_array_interface__ = WHOLE
-
-        def __dlpack_device__(self) -> Any:
-            raise KeyboardInterrupt
-
-    before = aa._core._live()
-    with pytest.raises(KeyboardInterrupt):
-        aa.view(Asked(), policy=["cuda_array_interface"])
-    assert aa._core._live() == before
-
-
-# ------------------------------------------------------------------ array_method
-def test_asked_not_to_copy() -> None:
-    words = []
-
-    class New:
-        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-            words.append((dtype, copy))
-            return MEMORY
-
-    view = aa.view(New())
-    assert words == [(None, False)]
-    assert (view.protocol, view.ptr, view.copied) == ("array_method", MEMORY.ctypes.data, False)
-
-
-def test_a_method_too_old_for_that_word() -> None:
-    class Old:
-        def __array__(self, dtype: Any = None) -> Any:
-            return MEMORY
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        view = aa.view(Old())
-    assert view.ptr == MEMORY.ctypes.data
-    assert view.copied is None
-
-
-def test_methods_that_fail() -> None:
-    class Fails:
-        error: BaseException = ValueError("a copy would be needed")
-
-        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-            raise self.error
-
-    attempt = refused(Fails(), "failed", "a copy would be needed")
-    assert attempt.exception is Fails.error
-    Fails.error = TypeError("implicit conversion")
-    assert refused(Fails(), "failed", "implicit conversion").exception is Fails.error
-    Fails.error = KeyboardInterrupt()
-    with pytest.raises(KeyboardInterrupt):
-        aa.view(Fails())
-
-
-@pytest.mark.parametrize("result", [None, [1, 2], 3.0, b"abc", np.float64(1)])
-def test_what_is_no_ndarray(result: Any) -> None:
-    class Wrong:
-        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-            return result
-
-    refused(Wrong(), "invalid", type(result).__name__)
-
-
-def test_an_object_that_returns_itself() -> None:
-    class Self:
-        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-            return self
-
-    refused(Self(), "invalid", "Self")
-    array = np.zeros(3)
-    assert aa.view(array, policy=["array_method"]).ptr == array.ctypes.data
-
-
-def test_a_masked_result() -> None:
-    class Masked:
-        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-            return np.ma.masked_array([1.0, 2.0], [False, True])
-
-    refused(Masked(), "guarded", "mask")
-    assert aa.view(Masked(), allow=("mask",)).tolist() == [1.0, 2.0]
-
-
-def test_a_result_that_has_no_memory() -> None:
-    class Objects:
-        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-            return np.array([object()])
-
-    refused(Objects(), "unsupported", "object")
-
-
-def test_the_result_is_held() -> None:
-    made: list[Any] = []
-
-    class Temporary:
-        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-            array = np.full(500, 3, "i4").view(type("Sub", (np.ndarray,), {}))
-            made.append(weakref.ref(array))
-            return array
-
-    view = aa.view(Temporary())
-    gc.collect()
-    assert made[0]() is not None
-    assert view.tolist() == [3] * 500
-    view.release()
-    del view
-    gc.collect()
-    assert made[0]() is None
-
-
 # ------------------------------------------------------------------ all rows
+
+
 def test_no_reference_drifts() -> None:
     array = np.arange(4.0)
     dictionary, capsule = array.__array_interface__, array.__array_struct__

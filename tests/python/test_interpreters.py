@@ -16,8 +16,7 @@ import pytest
 
 import anyarray as aa
 
-from .conftest import needs
-from .test_array import _environment
+from .conftest import environment, needs
 from .test_produce import Managed
 
 interpreters = needs("_interpreters") if sys.version_info >= (3, 13) else needs("_xxsubinterpreters")
@@ -107,7 +106,7 @@ def delete_elsewhere() -> None:
 def in_a_process(call: str) -> None:
     code = f"from tests.python import test_interpreters as t; t.{call}"
     subprocess.run(
-        [sys.executable, "-c", code], check=True, timeout=120, env=_environment(), cwd=Path(__file__).parents[2]
+        [sys.executable, "-c", code], check=True, timeout=120, env=environment(), cwd=Path(__file__).parents[2]
     )
 
 

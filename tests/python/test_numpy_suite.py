@@ -18,8 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import needs
-from .test_array import _environment
+from .conftest import environment, needs
 
 np = needs("numpy")
 needs("hypothesis")  # by NumPy's tests
@@ -122,8 +121,8 @@ def test_suite(name: str, tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     target = tmp_path / "outcomes.json"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(file)]
-    environment = {**_environment(), "OUTCOMES": str(target)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
+    variables = {**environment(), "OUTCOMES": str(target)}
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=600)
     outcomes: dict[str, str] = json.loads(target.read_text(encoding="utf-8"))
     assert sum(outcome == "passed" for outcome in outcomes.values()) > 0, done.stdout
     failed = {test.partition("[")[0] for test, outcome in outcomes.items() if outcome == "failed"}

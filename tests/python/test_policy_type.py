@@ -281,7 +281,7 @@ def test_device_method() -> None:
             raise BufferError("which?")
 
     for use in ("ignored", "present", "called", "checked"):
-        policy = aa.Policy(["dlpack", "array_interface"], device_method=use)  # type: ignore[arg-type]
+        policy = aa.Policy(["dlpack", "array_interface"], device_method=use)
         assert aa.view(With(), policy=policy).item() == 1
         assert aa.view(Without(), policy=policy).item() == (1 if use == "ignored" else 2)
         assert aa.view(Raises(), policy=policy).item() == (1 if use in ("ignored", "present") else 2)

@@ -14,8 +14,8 @@ import pytest
 
 import anyarray as aa
 
-from .conftest import needs
-from .test_array import Capsule, _environment
+from .capsules import Capsule, pointer_in
+from .conftest import environment, needs
 
 np = needs("numpy")
 
@@ -153,18 +153,12 @@ def test_versions() -> None:
 
 
 def version_in(capsule: Any) -> tuple[int, int]:
-    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi)
-    )
-    pair = (ctypes.c_uint32 * 2).from_address(get(capsule, b"dltensor_versioned"))
+    pair = (ctypes.c_uint32 * 2).from_address(pointer_in(capsule, b"dltensor_versioned"))
     return pair[0], pair[1]
 
 
 def flags_in(capsule: Any) -> int:
-    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi)
-    )
-    return ctypes.c_uint64.from_address(get(capsule, b"dltensor_versioned") + 24).value
+    return ctypes.c_uint64.from_address(pointer_in(capsule, b"dltensor_versioned") + 24).value
 
 
 def test_flags() -> None:
@@ -341,11 +335,8 @@ class Managed(ctypes.Structure):
 
 def consume(capsule: Any) -> int:
     """Take a legacy capsule over as a consumer does; gives the address of the struct."""
-    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi)
-    )
     rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", ctypes.pythonapi))
-    address = get(capsule, b"dltensor")
+    address = pointer_in(capsule, b"dltensor")
     rename(capsule, USED)
     return int(address)
 
@@ -395,7 +386,7 @@ ctypes.CDLL(None).__cxa_atexit(pointer, ctypes.c_void_p(address), None)
     from pathlib import Path
 
     root = Path(__file__).parents[2]
-    subprocess.run([sys.executable, "-c", code], check=True, env=_environment(), cwd=root)
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment(), cwd=root)
 
 
 def test_arrays_that_live_to_the_end() -> None:
@@ -408,7 +399,7 @@ class Late:
         assert self.v.tolist() == [0.0, 1.0]
 late = Late(); late.v = aa.view(np.arange(2.0)); late.me = late
 """
-    done = subprocess.run([sys.executable, "-c", code], check=True, env=_environment(), capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], check=True, env=environment(), capture_output=True, text=True)
     assert done.stderr == ""
 
 

@@ -1,58 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What anyarray knows of single libraries: a test for every row of the quirks table."""
+"""What anyarray knows of single libraries: a test for every row of the quirks table.
+
+The libraries with most rows have a file of their own. The others are here: where they are installed, and as classes
+that have their names and their faults.
+"""
 
 from __future__ import annotations
 
-import ctypes
-import os
-import subprocess
+import gc
+import importlib
 import sys
-import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 import anyarray as aa
 
 from .conftest import needs
+from .quirk_marks import covered, quirk, refusal, statuses
 
-F = TypeVar("F", bound=Callable[..., Any])
-covered: dict[str, list[str]] = {}
-
-
-def quirk(*ids: str) -> Callable[[F], F]:
-    """Marks the tests of a row."""
-
-    def mark(function: F) -> F:
-        for i in ids:
-            covered.setdefault(i, []).append(function.__name__)
-        return function
-
-    return mark
+Effigy = Callable[..., type]
 
 
-def refusal(obj: Any, *words: str, **request: Any) -> aa.ExchangeError:
-    """The error of a view, whose text must hold the words."""
-    with pytest.raises(aa.ExchangeError) as caught:
-        aa.view(obj, **request)
-    for word in words:
-        assert word in str(caught.value)
-    return caught.value
+@pytest.fixture
+def effigy(monkeypatch: pytest.MonkeyPatch) -> Effigy:
+    """Makes a class that says that it is `name` of `library`, which seems to be loaded in that version."""
 
+    def make(library: str, name: str, body: dict[str, Any], version: object = None) -> type:
+        module = ModuleType(library)
+        if version is not None:
+            module.__version__ = version  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, library, module)
+        return type(name, (), {**body, "__module__": library, "__qualname__": name})
 
-def statuses(error: Any) -> dict[str, str]:
-    return {a.protocol: a.status for a in error.attempts}
+    return make
 
 
 # ------------------------------------------------------------------ the table
 
 
 def test_every_row_has_a_test() -> None:
-    from . import test_quirks_more  # noqa: F401  (marks the rows that it tests)
-
-    assert {row["id"] for row in aa.quirks_table()} == set(covered)
+    for file in Path(__file__).parent.glob("test_quirks_*.py"):
+        importlib.import_module(f"{__package__}.{file.stem}")  # marks the rows that it tests
+    assert {row["id"] for row in aa.quirks_table()} == covered
 
 
 def test_rows_say_what_breaks_and_where_it_was_seen() -> None:
@@ -61,405 +54,6 @@ def test_rows_say_what_breaks_and_where_it_was_seen() -> None:
     for row in rows:
         assert row["effect"] in {"guard", "readonly", "drop", "hook"}
         assert row["text"].endswith(".") and row["reference"] and row["library"] and row["type"]
-
-
-# ------------------------------------------------------------------ torch
-
-
-def torch_module() -> Any:
-    return needs("torch")
-
-
-WAIVABLE = {
-    "grad": (lambda torch: torch.ones(3, requires_grad=True), "x.detach()"),
-    "grad of a result": (lambda torch: torch.ones(3, requires_grad=True) * 2, "x.detach()"),
-    "grad of a parameter": (lambda torch: torch.nn.Parameter(torch.ones(3)), "x.detach()"),
-    "grad in bfloat16": (lambda torch: torch.ones(3, dtype=torch.bfloat16, requires_grad=True), "x.detach()"),
-    "grad of complex": (lambda torch: torch.ones(3, dtype=torch.complex64, requires_grad=True), "x.detach()"),
-    "conj": (lambda torch: torch.tensor([1 + 2j, 3 - 4j]).conj(), "x.resolve_conj()"),
-    "conj complex128": (lambda torch: torch.ones(3, dtype=torch.complex128).conj(), "x.resolve_conj()"),
-    "neg": (lambda torch: torch.tensor([1 + 2j, 3 - 4j]).conj().imag, "x.resolve_neg()"),
-    "neg of complex": (lambda torch: torch._neg_view(torch.tensor([1 + 2j])), "x.resolve_neg()"),
-    "neg float64": (lambda torch: torch.ones(3, dtype=torch.complex128).conj().imag, "x.resolve_neg()"),
-}
-
-
-@quirk("torch_bits")
-@pytest.mark.parametrize("policy", [None, ["dlpack"], ["dlpack_exchange"]])
-@pytest.mark.parametrize("how", WAIVABLE)
-def test_torch_bits_are_refused_by_every_route(how: str, policy: Any) -> None:
-    make, remedy = WAIVABLE[how]
-    x = make(torch_module())
-    error = refusal(x, policy=policy)
-    if policy != ["dlpack"]:  # torch's own __dlpack__ refuses what it knows of with words of its own
-        word = how.partition(" ")[0]
-        assert remedy in str(error)
-        assert f'allow=("{word}",)' in str(error)
-        assert statuses(error)["dlpack_exchange"] == "guarded"
-
-
-@quirk("torch_bits")
-@pytest.mark.parametrize("how", WAIVABLE)
-def test_torch_bits_can_be_waived_one_by_one(how: str) -> None:
-    x = WAIVABLE[how][0](torch_module())
-    word = how.partition(" ")[0]
-    for other in {"grad", "conj", "neg", "mask"} - {word}:
-        refusal(x, allow=(other,))
-    v = aa.view(x, allow=(word,))
-    assert (v.ptr, v.protocol) == (x.data_ptr(), "dlpack_exchange")
-
-
-@quirk("torch_bits")
-def test_torch_two_bits_need_two_waivers() -> None:
-    x = torch_module().ones(3, dtype=torch_module().complex64, requires_grad=True).conj()
-    refusal(x, allow=("grad",))
-    refusal(x, allow=("conj",))
-    assert aa.view(x, allow=("grad", "conj")).ptr == x.data_ptr()
-
-
-@quirk("torch_bits")
-def test_torch_tensors_without_bits_pass() -> None:
-    torch = torch_module()
-    for name in ("float16", "bfloat16", "float32", "float64", "complex64", "int8", "int64", "uint8", "bool"):
-        x = torch.ones(2, 3, dtype=getattr(torch, name)).t()
-        v = aa.view(x)
-        assert (v.shape, str(v.dtype), v.ptr, v.protocol) == ((3, 2), name, x.data_ptr(), "dlpack_exchange")
-        assert v.readonly is False
-    resolved = torch.tensor([1 + 2j]).conj().resolve_conj()
-    assert aa.view(resolved).tolist() == [1 - 2j]
-    assert aa.view(torch.ones(3, requires_grad=True).detach()).tolist() == [1.0, 1.0, 1.0]
-
-
-@quirk("torch_bits")
-def test_torch_flag_that_raises_is_a_failure() -> None:
-    torch = torch_module()
-
-    class Loud(torch.Tensor):  # type: ignore[misc, name-defined]
-        @classmethod
-        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if func == torch.Tensor.requires_grad.__get__:
-                raise OSError("not now")
-            return super().__torch_function__(func, types, args, kwargs or {})
-
-    refusal(torch.ones(3).as_subclass(Loud), "OSError", "not now")
-    assert aa.view(torch.ones(3).as_subclass(Loud), allow=("grad",)).tolist() == [1.0, 1.0, 1.0]
-
-
-def wrapper(torch: Any, offset: int, dtype: Any, n: int = 3) -> Any:
-    class Wrapper(torch.Tensor):  # type: ignore[misc, name-defined]
-        @classmethod
-        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            raise NotImplementedError(str(func))
-
-    return torch.Tensor._make_wrapper_subclass(Wrapper, (n,), strides=(1,), storage_offset=offset, dtype=dtype)
-
-
-def freed(torch: Any, offset: int) -> Any:
-    x = torch.ones(8)[offset:]
-    x.untyped_storage().resize_(0)
-    return x
-
-
-WITHOUT_MEMORY = {
-    "wrapper": lambda torch: wrapper(torch, 0, torch.float32),
-    "wrapper with offset": lambda torch: wrapper(torch, 5, torch.float32),
-    "wrapper of ints": lambda torch: wrapper(torch, 5, torch.int16),
-    "wrapper with a far offset": lambda torch: wrapper(torch, 2**30, torch.int64),
-    "functional": lambda torch: torch._to_functional_tensor(torch.ones(8)),
-    "functional with offset": lambda torch: torch._to_functional_tensor(torch.ones(8)[2:]),
-    "zero tensor": lambda torch: torch._efficientzerotensor(8),
-    "zero tensor with offset": lambda torch: torch._efficientzerotensor(8)[2:],
-    "freed": lambda torch: freed(torch, 0),
-    "freed with offset": lambda torch: freed(torch, 2),
-    "meta": lambda torch: torch.empty(3, device="meta"),
-    "sparse": lambda torch: torch.eye(3).to_sparse(),
-    "compressed": lambda torch: torch.eye(3).to_sparse_csr(),
-    "nested": lambda torch: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
-    "jagged": lambda torch: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged),
-    "quantized": lambda torch: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8),
-}
-
-
-@quirk("torch_no_memory")
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("policy", [None, ["dlpack"], ["array_method"]])
-@pytest.mark.parametrize("how", WITHOUT_MEMORY)
-def test_torch_without_memory_is_refused_by_every_route(how: str, policy: Any) -> None:
-    x = WITHOUT_MEMORY[how](torch_module())
-    refusal(x, policy=policy, allow=("grad", "neg", "conj"))
-
-
-@quirk("torch_no_memory")
-def test_torch_offset_into_nothing_says_so() -> None:
-    refusal(wrapper(torch_module(), 5, torch_module().float32), "has no memory", "offset")
-
-
-@quirk("torch_no_memory")
-def test_torch_empty_tensors_need_no_memory() -> None:
-    torch = torch_module()
-    assert aa.view(torch.empty(0, 3)).shape == (0, 3)
-    assert aa.view(wrapper(torch, 0, torch.float32, n=0)).shape == (0,)
-
-
-@quirk("torch_no_memory")
-def test_torch_transforms_are_refused_inside() -> None:
-    torch = torch_module()
-    seen: list[aa.ExchangeError] = []
-
-    def inside(x: Any) -> Any:
-        seen.append(refusal(x, allow=("grad",)))
-        return (x * x).sum()
-
-    torch.func.grad(inside)(torch.ones(3))
-    torch.func.vmap(inside)(torch.ones(2, 3))
-    torch.func.jvp(inside, (torch.ones(3),), (torch.ones(3),))
-    assert len(seen) == 3
-
-
-@quirk("torch_override")
-def test_torch_subclass_with_its_own_dlpack_is_asked_through_it() -> None:
-    torch = torch_module()
-    other = torch.arange(4.0)
-
-    class Own(torch.Tensor):  # type: ignore[misc, name-defined]
-        def __dlpack__(self, **kwargs: Any) -> Any:
-            return other.__dlpack__(**kwargs)
-
-    v = aa.view(torch.ones(3).as_subclass(Own))
-    assert (v.protocol, v.tolist()) == ("dlpack", [0.0, 1.0, 2.0, 3.0])
-
-    class Closed(torch.Tensor):  # type: ignore[misc, name-defined]
-        def __dlpack__(self, **kwargs: Any) -> Any:
-            raise BufferError("not for export")
-
-    error = refusal(torch.ones(3).as_subclass(Closed), "not for export", policy=["dlpack_exchange", "dlpack"])
-    assert "dlpack_exchange" not in statuses(error)
-
-
-@quirk("torch_override")
-def test_torch_subclass_without_one_takes_the_table() -> None:
-    torch = torch_module()
-
-    class Plain(torch.Tensor):  # type: ignore[misc, name-defined]
-        extra = 1
-
-    assert aa.view(torch.ones(3).as_subclass(Plain)).protocol == "dlpack_exchange"
-
-
-@quirk("torch_override")
-def test_torch_override_that_comes_later() -> None:
-    torch = torch_module()
-
-    class Late(torch.Tensor):  # type: ignore[misc, name-defined]
-        pass
-
-    x = torch.ones(3).as_subclass(Late)
-    assert aa.view(x).protocol == "dlpack_exchange"
-    Late.__dlpack__ = lambda self, **kw: torch.zeros(2).__dlpack__(**kw)
-    assert aa.view(x).shape == (2,)
-
-
-@quirk("torch_fake")
-@pytest.mark.parametrize("policy", [None, ["dlpack_exchange"], ["dlpack"], ["array_method"]])
-@pytest.mark.parametrize("offset", [0, 2])
-def test_torch_fake_tensor_is_named(policy: Any, offset: int) -> None:
-    torch = torch_module()
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    with FakeTensorMode():
-        x = torch.ones(8)[offset:]
-    refusal(x, "FakeTensor has no memory", policy=policy)
-
-
-# ------------------------------------------------------------------ JAX
-
-
-@pytest.fixture
-def jnp(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
-    return needs("jax.numpy")
-
-
-@pytest.fixture
-def no_public_dlpack(jnp: Any) -> Iterator[None]:
-    """JAX's public __dlpack__ raises, so that only the direct export can serve."""
-    kind = type(jnp.zeros(1))
-    public = kind.__dlpack__
-    kind.__dlpack__ = lambda self, **kw: (_ for _ in ()).throw(BufferError("public"))
-    yield
-    kind.__dlpack__ = public
-
-
-JAX_DTYPES = ["float32", "int32", "bool", "complex64", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"]
-
-
-@quirk("jax_immutable")
-@pytest.mark.parametrize("policy", [None, ["dlpack"], ["buffer"], ["array_method"]])
-@pytest.mark.parametrize("dtype", JAX_DTYPES)
-def test_jax_is_readonly_by_every_route(jnp: Any, dtype: str, policy: Any) -> None:
-    x = jnp.ones((2, 3), getattr(jnp, "bool_" if dtype == "bool" else dtype))
-    if policy == ["buffer"] and JAX_DTYPES.index(dtype) >= 5:
-        refusal(x, policy=policy)
-        return
-    v = aa.view(x, policy=policy)
-    assert (v.readonly, v.shape, str(v.dtype)) == (True, (2, 3), dtype)
-    del v
-    refusal(x, policy=policy, writable=True)
-
-
-@quirk("jax_array")
-def test_jax_array_method_may_show_a_copy(jnp: Any) -> None:
-    x = jnp.ones(3, jnp.float32)
-    for policy, copied in ((["array_method"], None), (["dlpack"], False), (["buffer"], False)):
-        assert aa.view(x, policy=policy).copied is copied
-
-
-@quirk("jax_buffer")
-def test_jax_buffer_is_skipped_where_it_has_no_format(jnp: Any) -> None:
-    for dtype in (jnp.float32, jnp.int8, jnp.bool_, jnp.complex64):
-        assert aa.view(jnp.zeros(3, dtype)).protocol == "buffer"
-    for dtype in (jnp.bfloat16, jnp.float8_e5m2, jnp.float8_e4m3fn):
-        x = jnp.zeros(3, dtype)
-        assert aa.view(x).protocol == "dlpack"
-        assert statuses(aa.explain(x)) | {"buffer": "skipped", "dlpack": "ok"} == statuses(aa.explain(x))
-    assert aa.view(jnp.zeros(3)).protocol == "buffer"
-
-
-@quirk("jax_buffer")
-def test_jax_many_dtypes_stay_told_apart(jnp: Any) -> None:
-    names = [
-        "float32",
-        "bfloat16",
-        "int8",
-        "int16",
-        "int32",
-        "uint8",
-        "uint16",
-        "uint32",
-        "bool_",
-        "float16",
-        "complex64",
-    ]
-    names += [n for n in vars(jnp) if n.startswith("float8_")]
-    for name in names * 3:
-        dtype = getattr(jnp, name)
-        v = aa.view(jnp.zeros(3, dtype))
-        assert str(v.dtype) == name.rstrip("_")
-        assert v.protocol == ("dlpack" if name == "bfloat16" or "float8" in name else "buffer")
-
-
-@quirk("jax_export")
-def test_jax_export_serves_one_cpu_device(jnp: Any, no_public_dlpack: None) -> None:
-    x = jnp.arange(6, dtype=jnp.bfloat16).reshape(2, 3)
-    v = aa.view(x)
-    assert (v.protocol, v.tolist(), v.readonly) == ("dlpack", [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], True)
-    assert v.ptr == x.unsafe_buffer_pointer()
-
-
-@quirk("jax_export")
-def test_jax_named_sharding_goes_the_public_way(jnp: Any, no_public_dlpack: None) -> None:
-    import jax
-    from jax.sharding import Mesh, NamedSharding, PartitionSpec
-
-    np = needs("numpy")
-    mesh = Mesh(np.array(jax.devices()[:1]), ("i",))
-    x = jax.device_put(jnp.ones(4, jnp.bfloat16), NamedSharding(mesh, PartitionSpec("i")))
-    refusal(x, "public", policy=["dlpack"])
-
-
-@quirk("jax_export")
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_jax_waits_for_what_is_being_computed(jnp: Any, dtype: str) -> None:
-    import jax
-
-    def slow(x: Any) -> Any:
-        return jax.lax.fori_loop(0, 60, lambda i, a: (a @ a) / 512 + 1 / 512, x)
-
-    run = jax.jit(slow)
-    start = jnp.ones((512, 512), getattr(jnp, dtype))
-    want = aa.view(run(start).block_until_ready()).tolist()
-    for _ in range(3):
-        assert aa.view(run(start)).tolist() == want
-
-
-@quirk("jax_export")
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_jax_donation_under_a_live_view(jnp: Any, dtype: str) -> None:
-    import jax
-
-    add = jax.jit(lambda x: x + 1, donate_argnums=0)
-    x = jnp.arange(8, dtype=getattr(jnp, dtype)) + 0
-    want = [float(i) for i in range(8)]
-    v = aa.view(x)
-    y = add(x)
-    y.block_until_ready()
-    assert v.tolist() == want
-    assert aa.view(y).tolist() == [i + 1 for i in want]
-
-
-@quirk("jax_export")
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e5m2", "complex64"])
-def test_jax_other_layouts(jnp: Any, dtype: str) -> None:
-    import jax
-    from jax.experimental.layout import Format, Layout
-    from jax.sharding import SingleDeviceSharding
-
-    np = needs("numpy")
-    x = (jnp.arange(6) % 4).astype(getattr(jnp, dtype)).reshape(2, 3)
-    columns = jax.device_put(x, Format(Layout(major_to_minor=(1, 0)), SingleDeviceSharding(jax.devices()[0])))
-    v = aa.view(columns)
-    assert v.tolist() == np.asarray(x).astype("c8" if dtype == "complex64" else "f4").tolist()
-
-
-@quirk("jax_export")
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_jax_deleted_and_traced(jnp: Any, dtype: str) -> None:
-    import jax
-
-    x = jnp.ones(3, getattr(jnp, dtype)) + 1
-    v = aa.view(x)
-    x.delete()  # ends the process where the export holds the array's own buffer
-    refusal(x, "deleted")
-    assert v.tolist() == [2.0, 2.0, 2.0]
-    v.release()
-    seen: list[aa.ExchangeError] = []
-    jax.jit(lambda a: (seen.append(refusal(a, "racer")), a)[1])(jnp.ones(3, getattr(jnp, dtype)))
-    jax.grad(lambda a: (seen.append(refusal(a)), a.sum())[1])(jnp.ones(3))
-    jax.vmap(lambda a: (seen.append(refusal(a)), a)[1])(jnp.ones((2, 3)))
-    assert len(seen) == 3
-
-
-@quirk("jax_export", "jax_array")
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_jax_several_devices(dtype: str) -> None:
-    needs("jax")
-    needs("numpy")
-    code = f"""
-    import jax, jax.numpy as jnp, numpy as np, anyarray as aa
-    from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
-    assert len(jax.devices()) == 2
-    x = jnp.arange(8, dtype=jnp.{dtype})
-    want = np.asarray(x).astype("f4").tolist()
-    second = jax.device_put(x, jax.devices()[1])
-    assert aa.view(second).tolist() == want, "second device"
-    mesh = Mesh(np.array(jax.devices()), ("i",))
-    for spec in (P("i"), P()):
-        y = jax.device_put(x, NamedSharding(mesh, spec))
-        try:
-            v = aa.view(y)
-        except aa.ExchangeError:
-            continue
-        assert v.shape == (8,) and v.tolist() == want and v.readonly, (spec, v)
-        assert v.copied is None, (spec, v)
-    y = jax.device_put(x, NamedSharding(Mesh(np.array(jax.devices()[1:]), ("i",)), P("i")))
-    assert aa.view(y).tolist() == want, "one device of a mesh"
-    print("done")
-    """
-    environment = dict(os.environ, JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_force_host_platform_device_count=2")
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert done.stdout.strip() == "done", done.stderr[-2000:]
 
 
 # ------------------------------------------------------------------ TensorFlow, in effigy
@@ -555,162 +149,385 @@ def test_classes_that_only_say_that_they_are_from_a_library() -> None:
     refusal(make("Tensor", "torch"), "requires_grad")
 
 
-# ------------------------------------------------------------------ NumPy
+# ------------------------------------------------------------------ dpctl
 
 
-def masked_arrays(np: Any) -> dict[str, Any]:
-    return {
-        "masked": np.ma.array([1, 2, 3], mask=[0, 1, 0]),
-        "without a mask": np.ma.array([1.0, 2.0]),
-        "constant": np.ma.masked,
-        "record": np.ma.array([(1, 2.0)], dtype="i4,f4")[0],
-        "subclass": np.ma.array([1, 2]).view(type("Mine", (np.ma.MaskedArray,), {})),
+@quirk("dpctl_memory")
+def test_dpctl_memory_means_writable(effigy: Effigy) -> None:
+    entries = {"shape": (8,), "typestr": "|u1", "data": (4096, True), "version": 1, "syclobj": "cpu"}
+    base = effigy("dpctl.memory._memory", "_Memory", {"__sycl_usm_array_interface__": entries})
+    for kind in (base, type("MemoryUSMDevice", (base,), {})):
+        assert aa.view(kind()).readonly is False
+    array = effigy("dpctl.tensor", "usm_ndarray", {"__sycl_usm_array_interface__": entries})
+    assert aa.view(array()).readonly is True
+
+
+# ------------------------------------------------------------------ tvm-ffi
+
+
+def tvm_tensor() -> Any:
+    np = needs("numpy")
+    return needs("tvm_ffi").from_dlpack(np.arange(6.0, dtype="f4").reshape(2, 3))
+
+
+@quirk("tvm_ffi_export")
+def test_tvm_ffi_export_gives_what_the_public_way_gives() -> None:
+    class Public:
+        def __init__(self, tensor: Any) -> None:
+            self.tensor = tensor
+
+        def __dlpack__(self, **kwargs: Any) -> Any:
+            return self.tensor.__dlpack__(**kwargs)
+
+    x = tvm_tensor()
+    direct, public = aa.view(x, policy=["dlpack"]), aa.view(Public(x))
+    for v in (direct, public):
+        assert (v.tolist(), v.shape, str(v.dtype), v.readonly, v.copied, v.device, v.ptr) == (
+            [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], (2, 3), "float32", False, False, "cpu", direct.ptr,
+        )  # fmt: skip
+
+
+@quirk("tvm_ffi_export")
+def test_tvm_ffi_subclass_with_its_own_dlpack_is_asked_through_it() -> None:
+    ffi = needs("tvm_ffi")
+    x = tvm_tensor()
+    called: list[int] = []
+    own = ffi.Tensor._to_dlpack_versioned
+
+    class Counting(ffi.Tensor):  # type: ignore[misc, name-defined]
+        def __dlpack__(self, **kwargs: Any) -> Any:
+            called.append(1)
+            return own(x)
+
+    child = Counting.__new__(Counting)
+    assert aa.view(child, policy=["dlpack"]).tolist() == aa.view(x).tolist()
+    assert called == [1]
+
+
+@quirk("tvm_ffi_export")
+def test_tvm_ffi_export_that_fails_leaves_the_public_way(effigy: Effigy) -> None:
+    np = needs("numpy")
+    data = np.arange(3.0)
+    seen: list[str] = []
+
+    def make(private: Callable[..., Any]) -> Any:
+        def public(self: Any, **kwargs: Any) -> Any:
+            seen.append("public")
+            return data.__dlpack__(**kwargs)
+
+        return effigy("tvm_ffi", "Tensor", {"_to_dlpack_versioned": private, "__dlpack__": public}, "0.1.15")()
+
+    def raises(self: Any) -> Any:
+        seen.append("private")
+        raise RuntimeError("not this one")
+
+    def interrupts(self: Any) -> Any:
+        raise KeyboardInterrupt
+
+    assert aa.view(make(raises)).tolist() == [0.0, 1.0, 2.0]
+    assert seen == ["private", "public"]
+    with pytest.raises(KeyboardInterrupt):
+        aa.view(make(interrupts))
+    assert seen == ["private", "public"]
+    assert aa.view(make(lambda self: data.__dlpack__(max_version=(1, 0)))).ptr == data.ctypes.data
+    assert seen == ["private", "public"]
+
+
+@quirk("tvm_ffi_export")
+@pytest.mark.parametrize("version", ["0.0.9", "0.2", "0.2.0rc1", "1.0", None, 3])
+def test_tvm_ffi_export_of_other_versions_is_left_alone(effigy: Effigy, version: object) -> None:
+    np = needs("numpy")
+    body = {
+        "_to_dlpack_versioned": lambda self: pytest.fail("private"),
+        "__dlpack__": lambda self, **kwargs: np.ones(2).__dlpack__(**kwargs),
     }
+    assert aa.view(effigy("tvm_ffi", "Tensor", body, version)()).tolist() == [1.0, 1.0]
 
 
-@quirk("numpy_masked")
-@pytest.mark.parametrize("row", [None, "buffer", "dlpack", "array_interface", "array_struct", "array_method"])
-@pytest.mark.parametrize("kind", ["masked", "without a mask", "constant", "record", "subclass"])
-def test_numpy_masks_are_refused_by_every_route(kind: str, row: str | None) -> None:
-    policy = None if row is None else [row]
-    x = masked_arrays(needs("numpy"))[kind]
-    refusal(x, "mask", "x.filled(", "x.data", 'allow=("mask",)', policy=policy)
-    refusal(x, policy=policy, allow=("grad", "conj", "neg"))
+@quirk("tvm_ffi_export")
+def test_tvm_ffi_export_keeps_counts() -> None:
+    x = tvm_tensor()
+    aa.view(x, policy=["dlpack"])
+    before = sys.getrefcount(x)
+    for _ in range(100):
+        aa.view(x, policy=["dlpack"]).release()
+    held = [aa.view(x, policy=["dlpack"]) for _ in range(5)]
+    del held
+    gc.collect()
+    assert sys.getrefcount(x) == before
 
 
-@quirk("numpy_masked")
-def test_numpy_mask_waived() -> None:
-    x = masked_arrays(needs("numpy"))["masked"]
-    v = aa.view(x, allow=("mask",))
-    assert (v.tolist(), v.ptr) == ([1, 2, 3], x.data.ctypes.data)
-    assert aa.view(x.filled(0)).tolist() == [1, 0, 3]
+# ------------------------------------------------------------------ PaddlePaddle
 
 
-OVERRIDES = {
-    "__dlpack__": ("dlpack", lambda other: lambda self, **kw: other.__dlpack__(**kw)),
-    "__array_interface__": ("array_interface", lambda other: property(lambda self: other.__array_interface__)),
-    "__array_struct__": ("array_struct", lambda other: property(lambda self: other.__array_struct__)),
-    "__array__": ("array_method", lambda other: lambda self, *a, **kw: other),
+def paddle_effigy(effigy: Effigy, *, dense: object = True, stops: object = True) -> Any:
+    """A tensor with Paddle's flags; its export mustn't be asked where Paddle's own would crash."""
+    np = needs("numpy")
+    data = np.arange(3.0)
+
+    def answer(value: object) -> object:
+        if isinstance(value, BaseException):
+            raise value
+        return value
+
+    def export(self: Any, **kwargs: Any) -> Any:
+        assert dense is True
+        return data.__dlpack__(**kwargs)
+
+    body = {
+        "is_dense": lambda self: answer(dense),
+        "stop_gradient": property(lambda self: answer(stops)),
+        "__dlpack__": export,
+        "__array__": lambda self, *args, **kwargs: data.astype("u2"),
+    }
+    return effigy("paddle", "Tensor", body)()
+
+
+@quirk("paddle_tensor")
+@pytest.mark.parametrize("policy", [None, ["dlpack"], ["array_method", "dlpack"]])
+def test_paddle_flags_are_asked_before_anything_else(effigy: Effigy, policy: Any) -> None:
+    assert aa.view(paddle_effigy(effigy), policy=policy).tolist() == [0.0, 1.0, 2.0]
+    x = paddle_effigy(effigy, stops=False)
+    refusal(x, "stop_gradient=False", "x.detach()", 'allow=("grad",)', policy=policy)
+    refusal(x, policy=policy, allow=("mask", "conj", "neg"))
+    assert aa.view(x, policy=policy, allow=("grad",)).tolist() == [0.0, 1.0, 2.0]
+    for waived in ((), ("grad",)):
+        refusal(paddle_effigy(effigy, dense=False), "isn't dense", "x.to_dense()", policy=policy, allow=waived)
+
+
+@quirk("paddle_tensor")
+def test_paddle_flags_that_raise(effigy: Effigy) -> None:
+    refusal(paddle_effigy(effigy, dense=OSError("not now")), "OSError", "not now")
+    refusal(paddle_effigy(effigy, stops=OSError("not now")), "OSError", "not now")
+    with pytest.raises(KeyboardInterrupt):
+        aa.view(paddle_effigy(effigy, stops=KeyboardInterrupt()))
+
+
+@quirk("paddle_array")
+def test_paddle_array_method_isnt_taken(effigy: Effigy) -> None:
+    refusal(paddle_effigy(effigy), policy=["array_method"])
+    own = type("Own", (type(paddle_effigy(effigy)),), {"__array__": lambda self, **kw: needs("numpy").ones(2)})
+    assert aa.view(own(), policy=["array_method"]).tolist() == [1.0, 1.0]
+
+
+PADDLE = {
+    "leaf": lambda paddle: paddle.to_tensor([1.0, 2.0], stop_gradient=False),
+    "result": lambda paddle: paddle.to_tensor([1.0, 2.0], stop_gradient=False) * 2,
+    "integers": lambda paddle: paddle.to_tensor([1, 2], stop_gradient=False),
+    "parameter": lambda paddle: paddle.nn.Linear(2, 2).weight,
+    "coo": lambda paddle: paddle.sparse.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], [2, 2]),
+    "csr": lambda paddle: paddle.sparse.sparse_csr_tensor([0, 1, 2], [1, 0], [1.0, 2.0], [2, 2]),
 }
 
 
-@quirk("numpy_override")
-@pytest.mark.parametrize("name", OVERRIDES)
-def test_numpy_subclass_is_asked_through_what_it_overrides(name: str) -> None:
+@quirk("paddle_tensor", "paddle_array")
+@pytest.mark.parametrize("policy", [None, ["dlpack_exchange"], ["dlpack"], ["array_method"]])
+@pytest.mark.parametrize("how", PADDLE)
+def test_paddle_tensors_that_mean_more_than_their_memory(how: str, policy: Any) -> None:
+    paddle = needs("paddle")
+    x = PADDLE[how](paddle)
+    error = refusal(x, policy=policy)
+    assert not error.attempts
+    if how not in ("coo", "csr"):
+        assert "x.detach()" in str(error)
+        assert aa.view(x, allow=("grad",)).ptr == x.data_ptr()
+        assert aa.view(x.detach()).ptr == x.data_ptr()
+
+
+@quirk("paddle_tensor", "paddle_array")
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "bool", "complex64", "int8"])
+def test_paddle_types_are_kept_by_every_route(dtype: str) -> None:
+    x = needs("paddle").to_tensor([1.0, 2.0]).astype(dtype)
+    for policy in (None, ["dlpack_exchange"], ["dlpack"]):
+        v = aa.view(x, policy=policy)
+        assert (str(v.dtype), v.ptr, v.copied) == (dtype, x.data_ptr(), False)
+        assert [complex(i) for i in v.tolist()] == [1, 1 if dtype == "bool" else 2]
+    refusal(x, policy=["array_method"])
+
+
+# ------------------------------------------------------------------ Warp, ONNX Runtime
+
+
+@quirk("warp_bfloat16")
+@pytest.mark.parametrize("how", ["scalar", "vector"])
+def test_warp_bfloat16_isnt_taken_for_integers(effigy: Effigy, how: str) -> None:
     np = needs("numpy")
-    row, make = OVERRIDES[name]
-    other = np.arange(4.0)
-    kind = type("Own", (np.ndarray,), {name: make(other)})
-    v = aa.view(np.ones(3).view(kind))
-    assert (v.protocol, v.tolist()) == (row, [0.0, 1.0, 2.0, 3.0])
-    child = type("Child", (kind,), {})
-    assert aa.view(np.ones(3).view(child)).protocol == row
+    data = np.array([0x3F80, 0x4000], "u2")
+
+    def make(element: object) -> Any:
+        body = {"dtype": element, "__array_interface__": property(lambda self: data.__array_interface__)}
+        return effigy("warp", "array", body)()
+
+    bfloat16, uint16 = type("bfloat16", (), {}), type("uint16", (), {})
+    if how == "vector":
+        bfloat16 = type("vec", (), {"_wp_scalar_type_": bfloat16})
+        uint16 = type("vec", (), {"_wp_scalar_type_": uint16})
+    error = refusal(make(bfloat16), "uint16 for bfloat16")
+    assert statuses(error) == {"array_interface": "unsupported"}
+    for other in (uint16, None, 3):
+        assert aa.view(make(other)).tolist() == data.tolist()
 
 
-@quirk("numpy_override")
-def test_numpy_subclass_that_refuses_is_refused() -> None:
+@quirk("warp_bfloat16")
+def test_warp_bfloat16_is_had_over_dlpack() -> None:
+    wp = needs("warp")
+    wp.config.quiet = True
+    x = wp.array([1.0, 2.0], dtype=wp.bfloat16, device="cpu")
+    assert str(aa.view(x).dtype) == "bfloat16"
+    assert str(aa.view(x, policy=["array_interface", "dlpack"]).dtype) == "bfloat16"
+    refusal(x, policy=["array_interface"])
+
+
+@quirk("onnxruntime_array")
+def test_onnxruntime_array_method_isnt_taken(effigy: Effigy) -> None:
     np = needs("numpy")
-
-    def closed(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise BufferError("closed")
-
-    kind = type("Closed", (np.ndarray,), {"__dlpack__": closed})
-    assert set(statuses(refusal(np.ones(3).view(kind), "closed"))) == {"dlpack"}
+    body = {"__array__": lambda self, **kw: np.ones(2, "u1"), "__dlpack__": lambda self: np.ones(2).__dlpack__()}
+    x = effigy("onnxruntime", "OrtValue", body)()
+    assert aa.view(x).protocol == "dlpack"
+    refusal(x, policy=["array_method"])
 
 
-@quirk("numpy_override")
-def test_numpy_other_subclasses_are_read_in_place() -> None:
+# ------------------------------------------------------------------ pyarrow
+
+
+@quirk("pyarrow_immutable", "pyarrow_tensor")
+@pytest.mark.parametrize("policy", [None, ["dlpack"], ["array_method"]])
+def test_pyarrow_immutable_memory_is_readonly_by_every_route(policy: Any) -> None:
+    pa, np = needs("pyarrow"), needs("numpy")
+    frozen = np.arange(6.0).reshape(2, 3)
+    frozen.flags.writeable = False
+    for x in (pa.array([1.0, 2.0]), pa.array([1, 2, 3])[1:], pa.Tensor.from_numpy(frozen)):
+        try:
+            v = aa.view(x, policy=policy)
+        except aa.ExchangeError:
+            assert policy is not None and isinstance(x, pa.Tensor)
+            continue
+        assert v.readonly is True
+        del v
+        refusal(x, policy=policy, writable=True)
+    assert aa.view(pa.Tensor.from_numpy(np.ones(2))).readonly is False
+
+
+@quirk("pyarrow_immutable", "pyarrow_tensor")
+@pytest.mark.parametrize(("version", "old"), [("14.0.0", True), ("25.0.1", True), ("26.0.0", False), ("26.0.1", False)])
+def test_pyarrow_versions_whose_capsules_cant_say_it(effigy: Effigy, version: str, old: bool) -> None:
     np = needs("numpy")
-    plain = type("Plain", (np.ndarray,), {"unit": "m"})
-    hidden = type("Hidden", (np.ndarray,), {"__dlpack__": None})
-    for x in (
-        np.ones(3).view(plain),
-        np.ones(3).view(hidden),
-        np.matrix([[1.0]]),
-        np.rec.array([(1, 2.0)], dtype="i4,f8"),
-    ):
-        v = aa.view(x)
-        assert (v.protocol, v.ptr) == ("numpy", x.ctypes.data)
-    refusal(np.ones(3).view(hidden), policy=["dlpack"])
+    data = np.arange(3.0)
+    body = {"__dlpack__": lambda self: data.__dlpack__(), "__array__": lambda self, **kw: data}
+    array = effigy("pyarrow", "Array", body, version)()
+    assert aa.view(array, policy=["dlpack"]).readonly is old
+    tensor = effigy("pyarrow", "Tensor", body, version)()
+    if old:
+        refusal(tensor, policy=["dlpack"])
+    else:
+        assert aa.view(tensor, policy=["dlpack"]).readonly is False
 
 
-@quirk("numpy_scalar")
-@pytest.mark.parametrize("policy", [None, ["array_struct"], ["array_interface"]])
-@pytest.mark.parametrize("kind", ["int8", "uint64", "float16", "float64", "complex64", "bool_"])
-def test_numpy_scalars_are_readonly(kind: str, policy: Any) -> None:
+# ------------------------------------------------------------------ Arrow's producers
+
+
+@quirk("pyarrow_permuted")
+@pytest.mark.parametrize("order", [[2, 0, 1], [1, 2, 0], [0, 2, 1], [0, 1, 2]])
+def test_pyarrow_permuted_tensors_come_over_arrow(order: list[int]) -> None:
+    pa, np = needs("pyarrow"), needs("numpy")
+    of = pa.fixed_shape_tensor(pa.float32(), [2, 3, 4], permutation=order)
+    storage = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(48, dtype="f4")), 24)
+    x = pa.ExtensionArray.from_storage(of, storage)
+    want = np.arange(48, dtype="f4").reshape(2, 2, 3, 4).transpose(0, *(i + 1 for i in order))
+    view = aa.view(x)
+    assert (view.protocol, view.tolist(), view.readonly) == ("arrow_array", want.tolist(), True)
+    assert view.ptr == storage.values.buffers()[1].address
+    refusal(x, policy=["dlpack"])
+
+
+@quirk("pandas_series")
+def test_pandas_series_are_streamed_only_where_the_memory_is_arrows() -> None:
+    pd, np = needs("pandas"), needs("numpy")
+    needs("pyarrow")
+    data = np.array([1.5, float("nan"), 2.5, 3.5])
+    for s in (pd.Series(data), pd.Series(data)[::2], pd.Series([True, False]), pd.Series([1, 2], dtype="Int64")[:1]):
+        account = statuses(aa.explain(s))
+        assert account["arrow_stream"] == "skipped", account
+    every_other = pd.Series(data)[::2]
+    view = aa.view(every_other)
+    assert (view.protocol, view.strides) == ("array_method", (16,))
+    assert view.ptr == every_other.to_numpy().ctypes.data
+    refusal(pd.Series(data), "isn't Arrow's", policy=["arrow_stream"])
+    assert aa.view(pd.Series([1, 2], dtype="int32[pyarrow]")).protocol == "arrow_stream"
+
+
+@quirk("pandas_series")
+@pytest.mark.parametrize("answer", [OSError("lost"), AttributeError("none"), None, 3])
+def test_pandas_series_whose_dtype_cant_be_had(effigy: Effigy, answer: object) -> None:
+    def dtype(self: Any) -> object:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def stream(self: Any) -> None:
+        raise AssertionError("was asked")
+
+    x = effigy("pandas", "Series", {"dtype": property(dtype), "__arrow_c_stream__": stream})()
+    assert statuses(refusal(x))["arrow_stream"] == "skipped"
+
+
+@quirk("pandas_series")
+def test_pandas_series_interrupted_while_asked(effigy: Effigy) -> None:
+    def dtype(self: Any) -> object:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        aa.view(effigy("pandas", "Series", {"dtype": property(dtype), "__arrow_c_stream__": lambda self: None})())
+
+
+@quirk("pandas_frame", "xarray_table")
+@pytest.mark.parametrize(("library", "name"), [("pandas", "DataFrame"), ("xarray", "DataArray")])
+def test_tables_made_for_arrow_arent_asked_for(effigy: Effigy, library: str, name: str) -> None:
     np = needs("numpy")
-    x = getattr(np, kind)(1)
-    v = aa.view(x, policy=policy)
-    assert (v.readonly, v.shape, v.item()) == (True, (), 1)
-    del v
-    refusal(x, policy=policy, writable=True)
+    data = np.ones((2, 2))
+
+    def stream(self: Any) -> None:
+        raise OSError("was asked")
+
+    body = {"__arrow_c_stream__": stream, "__array__": lambda self, **kw: data}
+    frame = effigy(library, name, body)
+    assert aa.view(frame()).ptr == data.ctypes.data
+    assert statuses(aa.explain(frame()))["arrow_stream"] == "not offered"
+    own = type("Own", (frame,), {"__arrow_c_stream__": lambda self: stream(self)})
+    refusal(own(), "was asked", policy=["arrow_stream"])
 
 
-@quirk("numpy_datetime", "numpy_timedelta")
-@pytest.mark.parametrize("policy", [None, ["buffer"], ["buffer", "array_struct", "array_interface"]])
-@pytest.mark.parametrize("kind", ["datetime64", "timedelta64"])
-def test_numpy_times_keep_their_type(kind: str, policy: Any) -> None:
-    np = needs("numpy")
-    x = getattr(np, kind)(12345, "us")
-    if policy == ["buffer"]:
-        refusal(x, policy=policy)
-        return
-    v = aa.view(x, policy=policy)
-    assert (str(v.dtype), v.shape, v.readonly) == (f"{kind}[us]", (), True)
-    assert ctypes.c_int64.from_address(v.ptr).value == 12345
+@quirk("pandas_frame")
+def test_pandas_frames_show_their_memory() -> None:
+    pd, np = needs("pandas"), needs("numpy")
+    frame = pd.DataFrame(np.arange(12.0).reshape(3, 4))
+    view = aa.view(frame)
+    assert (view.protocol, view.ptr) == ("array_method", frame.to_numpy().ctypes.data)
 
 
-@quirk("numpy_user_scalar")
-@pytest.mark.parametrize("kind", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
-def test_numpy_scalars_of_user_dtypes_keep_their_type(kind: str) -> None:
-    needs("numpy")
-    x = getattr(needs("ml_dtypes"), kind)(1.5)
-    v = aa.view(x)
-    assert (str(v.dtype), v.shape, v.item(), v.readonly) == (kind, (), 1.5, True)
-    for row in ("buffer", "array_struct", "array_interface"):
-        refusal(x, policy=[row])
+@quirk("xarray_table")
+def test_xarray_arrays_show_their_memory() -> None:
+    xr, np = needs("xarray"), needs("numpy")
+    data = np.arange(6.0).reshape(2, 3)
+    view = aa.view(xr.DataArray(data, dims=("x", "y")))
+    assert (view.protocol, view.ptr, view.shape) == ("array_method", data.ctypes.data, (2, 3))
 
 
-# ------------------------------------------------------------------ ctypes
+# ------------------------------------------------------------------ anyarray itself
 
 
-@quirk("ctypes_format")
-def test_ctypes_class_says_the_type() -> None:
-    class Packed(ctypes.Structure):
-        _pack_ = 1
-        _layout_ = "ms"
-        _fields_ = [("flag", ctypes.c_uint8), ("value", ctypes.c_double)]
-
-    x = (Packed * 2)((1, 2.5), (3, 4.5))
-    v = aa.view(x)
-    assert (v.shape, v.itemsize, v.ptr) == ((2,), 9, ctypes.addressof(x))
-    assert [tuple(row) for row in v.tolist()] == [(1, 2.5), (3, 4.5)]
-
-
-# ------------------------------------------------------------------ versions
-
-
-@quirk("jax_export")
-@pytest.mark.parametrize("version", ["0.9.99", "0.11", "0.11.0rc1", "1.0", "12", "", "odd", None, 3])
-def test_rows_hold_for_their_versions_only(version: Any) -> None:
-    needs("jax")
-    code = f"""
-    import jaxlib, jax.numpy as jnp
-    x = jnp.ones(3, jnp.bfloat16)
-    type(x).__dlpack__ = lambda self, **kw: (_ for _ in ()).throw(BufferError("public"))
-    jaxlib.__version__ = {version!r}
-    import anyarray as aa
-    try:
-        aa.view(x, policy=["dlpack"])
-    except aa.ExchangeError as e:
-        assert "public" in str(e)
-        print("public")
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env=dict(os.environ, JAX_PLATFORMS="cpu"),
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.stdout.strip() == "public", done.stderr[-2000:]
+@quirk("anyarray_lent")
+def test_arrays_are_not_taken_by_a_tensor_that_release_would_free() -> None:
+    b = bytearray(4)
+    v = aa.view(b)
+    w = aa.view(v)
+    assert w.protocol == "buffer" and hasattr(v, "__dlpack_c_exchange_api__")
+    with pytest.raises(BufferError, match="in use"):
+        v.release()
+    w.release()
+    w = aa.view(v, policy=["dlpack_exchange", "dlpack"])
+    assert w.protocol == "dlpack"
+    v.release()
+    assert w.tolist() == [0] * 4
+    w.release()
+    b.append(1)

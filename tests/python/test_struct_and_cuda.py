@@ -14,8 +14,8 @@ import pytest
 
 import anyarray as aa
 
+from .capsules import Capsule, pointer_in
 from .conftest import needs
-from .test_array import Capsule
 from .test_produce import LAYOUTS, NUMBERS, alike, sample
 from .test_serving import CudaDict
 
@@ -28,11 +28,6 @@ class Facts(ctypes.Structure):
         ("flags", ctypes.c_int), ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
         ("strides", ctypes.POINTER(ctypes.c_ssize_t)), ("data", ctypes.c_void_p), ("descr", ctypes.c_void_p),
     ]  # fmt: skip
-
-
-pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
 
 
 def facts(capsule: Any) -> Facts:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import anyarray as aa
 
 from .conftest import needs
-from .test_interface_rows import MEMORY, NoInt, Offers, refused
+from .interface_forge import MEMORY, NoInt, Offers, asked, interrupted, refused
 
 np = needs("numpy")
 
@@ -250,30 +250,13 @@ def test_anything_in_the_dict(entries: dict[str, Any]) -> None:
     ],
 )
 def test_the_device_is_asked_of_dlpack(answer: Any, number: int, verified: bool) -> None:
-    class Asked:
-        __sycl_usm_array_interface__ = WHOLE
-
-        def __dlpack_device__(self) -> Any:
-            if answer is ValueError:
-                raise answer("partitioned")
-            return answer
-
-    view = aa.view(Asked())
+    view = aa.view(asked(ROW, WHOLE, answer))
     assert view.protocol == ROW and view.device == (14, number)
     assert view.device_verified is verified
 
 
 def test_an_interrupt_while_the_device_is_asked() -> None:
-    class Asked:
-        __sycl_usm_array_interface__ = WHOLE
-
-        def __dlpack_device__(self) -> Any:
-            raise KeyboardInterrupt
-
-    before = aa._core._live()
-    with pytest.raises(KeyboardInterrupt):
-        aa.view(Asked())
-    assert aa._core._live() == before
+    interrupted(asked(ROW, WHOLE, KeyboardInterrupt))
 
 
 def test_object_dict_and_syclobj_are_held() -> None:
