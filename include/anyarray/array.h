@@ -20,6 +20,8 @@ class Held {
   /// Takes `obj`; on failure ok() is false and the Python exception with the whole trace is set.
   Held(const CApi* api, PyObject* obj, const Request* request = nullptr) noexcept
       : api_(api), holder_(api->take(api->context, obj, request)) {}
+  /// The same of one that was made through the table, which will drop it.
+  Held(const CApi* api, Holder* holder) noexcept : api_(api), holder_(holder) {}
   Held(const Held& o) noexcept : api_(o.api_), holder_(o.holder_) {
     if (holder_ != nullptr) retain(*holder_);
   }

@@ -91,6 +91,26 @@ class Taken {
     return ask(api, obj, request, true);
   }
 
+  /// Gives back what is held, if anything, to take something else.
+  void let_go() noexcept {
+    if (held_) release(borrow_);
+    held_ = false;
+  }
+  /// Holds nothing, and shows a view of nothing.
+  void show_nothing() noexcept {
+    let_go();
+    view_ = View();
+  }
+  /// Moves what keeps the view valid to the heap, for the caller to drop() with the GIL: the view is valid until then,
+  /// and nothing is held here any more. Null when out of memory; nothing has changed then.
+  Holder* hold() noexcept {
+    Holder* const holder = make_holder(borrow_);
+    if (holder == nullptr) return nullptr;
+    View::from(holder->borrow.desc, &view_, view_.source());
+    held_ = false;
+    return holder;
+  }
+
   bool ok() const noexcept { return held_; }
   const View& operator*() const& noexcept { return view_; }
   const View* operator->() const& noexcept { return &view_; }

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why no overload took the arguments. Binding libraries let a caster say no, and then give one TypeError without a
+// place for reasons. So casters note what they refuse while a call of a wrapped function is under way, and only where
+// that call ends in the TypeError of its library the objects are asked again, for the words. All of it under the GIL.
+#pragma once
+#include <anyarray/python.h>
+
+namespace anyarray::casters {
+
+/// Asks again for what was refused: the exception with the whole trace is set then. `ok` and no error: taken now.
+using AskAgain = Status (*)(const CApi* api, PyObject* object);
+
+namespace detail {
+
+struct Note {
+  PyObject* object;  // what was refused, or, where `ask` is null, an exception that waits to be raised; a reference
+  AskAgain ask;      // tells parameters of different types apart, too
+  const char* parameter;  // static: "view[const float32, 2]"
+  unsigned long thread;
+  std::uint64_t number;
+};
+
+/// Of one extension module: what it needs in every call, and what its casters refused in calls under way. Calls of
+/// several threads may be, so notes are told apart by thread, and by number from those of the calls around them.
+struct State {
+  const CApi* api = nullptr;
+  std::uint64_t number = 0;     // grows with each note, and each wrapped call that fails
+  std::uint32_t active = 0;     // wrapped calls under way, on all threads
+  std::uint32_t n = 0;          // notes there are
+  std::uint64_t failed_at = 0;  // `number` when the last wrapped call failed
+  PyObject* failed = nullptr;   // its exception: compared, never followed
+  Note notes[64];               // more are let go: only words are lost
+  void (*originals[8])() = {};  // the vectorcall functions that were wrapped: of a library, not of each function
+};
+
+#if defined(__GNUC__)
+__attribute__((visibility("hidden")))
+#endif
+inline State state;
+
+/// The exception that is set, normalised and with its traceback, taken away. Null where none is set.
+inline PyObject* fetch_error() noexcept {
+#if PY_VERSION_HEX >= 0x030C0000
+  return PyErr_GetRaisedException();
+#else
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  if (type == nullptr) return nullptr;
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback != nullptr) PyException_SetTraceback(value, traceback);
+  Py_DECREF(type);
+  Py_XDECREF(traceback);
+  return value;
+#endif
+}
+/// Sets it again; takes the reference over.
+inline void restore_error(PyObject* error) noexcept {
+#if PY_VERSION_HEX >= 0x030C0000
+  PyErr_SetRaisedException(error);
+#else
+  PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(error));
+  Py_INCREF(type);
+  PyErr_Restore(type, error, PyException_GetTraceback(error));
+#endif
+}
+
+/// Notes something for the call under way on this thread; false where none is.
+inline bool add_note(PyObject* object, AskAgain ask, const char* parameter) noexcept {
+  State& s = state;
+  if (s.active == 0 || s.n == sizeof s.notes / sizeof s.notes[0]) return false;
+  Py_INCREF(object);
+  s.notes[s.n++] = {object, ask, parameter, PyThread_get_thread_ident(), ++s.number};
+  return true;
+}
+
+}  // namespace detail
+
+/// A caster's no. Cheap: a reference is kept until the call ends.
+#if defined(__GNUC__)
+__attribute__((cold, noinline))
+#endif
+inline void refused(PyObject* object, AskAgain ask, const char* parameter) noexcept {
+  detail::add_note(object, ask, parameter);
+}
+
+/// An exception (a reference, taken over) that a caster has no way to raise, since what asked it goes on to other
+/// candidates. A wrapped call raises it at its end. Without one, an interrupt is sent again, and all else is shown as
+/// an exception that can't be raised.
+#if defined(__GNUC__)
+__attribute__((cold, noinline))
+#endif
+inline void raise_later(PyObject* error) noexcept {
+  PyObject* const current = detail::fetch_error();
+  if (!detail::add_note(error, nullptr, nullptr)) {
+    if (PyErr_GivenExceptionMatches(error, PyExc_KeyboardInterrupt)) {
+      PyErr_SetInterrupt();
+    } else {
+      Py_INCREF(error);
+      detail::restore_error(error);
+      PyErr_WriteUnraisable(nullptr);
+    }
+  }
+  Py_DECREF(error);
+  if (current != nullptr) detail::restore_error(current);
+}
+
+namespace detail {
+
+/// The attribute, or null without an error.
+inline PyObject* attribute(PyObject* object, const char* name) noexcept {
+  PyObject* const found = PyObject_GetAttrString(object, name);
+  if (found == nullptr) PyErr_Clear();
+  return found;
+}
+
+/// Whether it is the TypeError with which the library says that no overload of `function` took the arguments: made just
+/// now, not one that came out of what the function called.
+inline bool is_overload_error(PyObject* error, PyObject* function, bool from_inside) noexcept {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(error)) != PyExc_TypeError || from_inside) return false;
+  PyObject* const traceback = PyException_GetTraceback(error);
+  PyObject* const cause = PyException_GetCause(error);
+  Py_XDECREF(traceback);
+  Py_XDECREF(cause);
+  if (traceback != nullptr || cause != nullptr) return false;
+  PyObject* const name = attribute(function, "__name__");
+  PyObject* const start = name != nullptr ? PyUnicode_FromFormat("%S(): incompatible ", name) : nullptr;
+  PyObject* const text = PyObject_Str(error);
+  const bool is = start != nullptr && text != nullptr && PyUnicode_Tailmatch(text, start, 0, PY_SSIZE_T_MAX, -1) == 1;
+  PyErr_Clear();
+  Py_XDECREF(name);
+  Py_XDECREF(start);
+  Py_XDECREF(text);
+  return is;
+}
+
+/// "torch.Tensor". A new reference, or null.
+inline PyObject* type_name(PyObject* object) noexcept {
+  PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(object));
+  PyObject* const name = attribute(type, "__qualname__");
+  PyObject* const module = attribute(type, "__module__");
+  PyObject* result = nullptr;
+  if (name != nullptr && module != nullptr && PyUnicode_Check(module) &&
+      PyUnicode_CompareWithASCIIString(module, "builtins") != 0) {
+    result = PyUnicode_FromFormat("%U.%S", module, name);
+  } else if (name != nullptr) {
+    result = PyObject_Str(name);
+  }
+  PyErr_Clear();
+  Py_XDECREF(name);
+  Py_XDECREF(module);
+  return result;
+}
+
+/// What ended the search, in one line: the reason of the last try that came to something, else the text without its
+/// head. A new reference, or null.
+inline PyObject* reason_of(PyObject* error) noexcept {
+  PyObject* reason = nullptr;
+  PyObject* const attempts = attribute(error, "attempts");
+  for (Py_ssize_t i = attempts != nullptr && PyTuple_Check(attempts) ? PyTuple_Size(attempts) : 0; i > 0; --i) {
+    PyObject* const attempt = PyTuple_GetItem(attempts, i - 1);
+    PyObject* const status = attribute(attempt, "status");
+    const bool counts = status != nullptr && PyUnicode_Check(status) &&
+                        PyUnicode_CompareWithASCIIString(status, "not offered") != 0 &&
+                        PyUnicode_CompareWithASCIIString(status, "not tried") != 0;
+    Py_XDECREF(status);
+    if (!counts) continue;
+    reason = attribute(attempt, "reason");
+    break;
+  }
+  Py_XDECREF(attempts);
+  if (reason != nullptr && PyUnicode_Check(reason) && PyUnicode_GetLength(reason) > 0) return reason;
+  Py_XDECREF(reason);
+  PyObject* const text = PyObject_Str(error);
+  if (text == nullptr) return PyErr_Clear(), nullptr;
+  const Py_ssize_t length = PyUnicode_GetLength(text);
+  Py_ssize_t end = length;
+  Py_ssize_t start = PyUnicode_FindChar(text, '\n', 0, length, 1);
+  if (start >= 0) {
+    for (++start; start < length && PyUnicode_ReadChar(text, start) == ' ';) ++start;
+    const Py_ssize_t next = PyUnicode_FindChar(text, '\n', start, length, 1);
+    if (next >= 0) end = next;
+  } else {
+    start = PyUnicode_FindChar(text, ':', 0, length, 1);
+    start = start < 0 ? 0 : start + 2;
+  }
+  PyObject* const line = start <= end ? PyUnicode_Substring(text, start, end) : nullptr;
+  Py_DECREF(text);
+  PyErr_Clear();
+  return line;
+}
+
+/// The reason of one refusal as a line of `*lines`, which is replaced; `*cause` is its exception where there is none
+/// yet. False with an exception set where the object, asked again, was interrupted.
+inline bool add_reason(const Note& note, PyObject** lines, PyObject** cause) noexcept {
+  const Status s = note.ask(state.api, note.object);
+  PyObject* const error = fetch_error();
+  if (s == Status::interrupted && error != nullptr) return restore_error(error), false;
+  PyObject* const type = type_name(note.object);
+  PyObject* const reason =
+      error != nullptr ? reason_of(error) : PyUnicode_FromString("it was refused, and taken when it was asked again");
+  PyObject* const line =
+      type != nullptr && reason != nullptr
+          ? PyUnicode_FromFormat("%U\nanyarray: argument of type %U isn't %s: %U", *lines, type, note.parameter, reason)
+          : nullptr;
+  if (line != nullptr) {
+    Py_DECREF(*lines);
+    *lines = line;
+  }
+  PyErr_Clear();
+  Py_XDECREF(type);
+  Py_XDECREF(reason);
+  if (*cause == nullptr) {
+    *cause = error;
+  } else {
+    Py_XDECREF(error);
+  }
+  return true;
+}
+
+/// Puts the reasons behind the text of `error`. False with another exception set.
+inline bool add_reasons(PyObject* error, const Note* notes, std::uint32_t n) noexcept {
+  PyObject* const head = PyObject_Str(error);
+  PyObject* lines = head != nullptr ? PyUnicode_FromFormat("%U\n", head) : nullptr;
+  PyObject* cause = nullptr;
+  bool going = lines != nullptr;
+  for (std::uint32_t i = 0; going && i < n; ++i) {
+    bool again = false;
+    for (std::uint32_t k = 0; k < i; ++k) again |= notes[k].object == notes[i].object && notes[k].ask == notes[i].ask;
+    if (!again) going = add_reason(notes[i], &lines, &cause);
+  }
+  PyObject* const args = going ? PyTuple_Pack(1, lines) : nullptr;
+  if (args != nullptr && PyObject_SetAttrString(error, "args", args) == 0 && cause != nullptr) {
+    PyException_SetCause(error, cause);
+    cause = nullptr;
+  }
+  Py_XDECREF(args);
+  Py_XDECREF(head);
+  Py_XDECREF(lines);
+  Py_XDECREF(cause);
+  return !PyErr_Occurred();
+}
+
+/// The end of a wrapped call that failed, or in which something was noted. `before`: State::number when it began.
+#if defined(__GNUC__)
+__attribute__((cold, noinline))
+#endif
+inline PyObject* settle(PyObject* function, PyObject* result, std::uint64_t before) noexcept {
+  State& s = state;
+  PyObject* error = result == nullptr ? fetch_error() : nullptr;
+  const bool from_inside = s.failed_at > before && error == s.failed;
+  Note mine[sizeof s.notes / sizeof s.notes[0]];
+  std::uint32_t n = 0;
+  std::uint32_t kept = 0;
+  const unsigned long thread = PyThread_get_thread_ident();
+  PyObject* waiting = nullptr;
+  for (std::uint32_t i = 0; i < s.n; ++i) {
+    const Note& note = s.notes[i];
+    if (note.number <= before || note.thread != thread) {
+      s.notes[kept++] = note;
+    } else if (note.ask == nullptr && waiting == nullptr) {
+      waiting = note.object;
+    } else {
+      mine[n++] = note;
+    }
+  }
+  s.n = kept;
+  if (waiting != nullptr) {
+    Py_XDECREF(result);
+    Py_XDECREF(error);
+    result = nullptr;
+    error = waiting;
+  } else if (error != nullptr && n > 0 && is_overload_error(error, function, from_inside) &&
+             !add_reasons(error, mine, n)) {
+    Py_DECREF(error);
+    error = fetch_error();
+  }
+  for (std::uint32_t i = 0; i < n; ++i) Py_DECREF(mine[i].object);
+  if (error != nullptr) {
+    s.failed_at = ++s.number;
+    s.failed = error;
+    restore_error(error);
+  }
+  return result;
+}
+
+#if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
+
+template <int k>
+PyObject* wrapped_call(PyObject* function, PyObject* const* args, std::size_t nargsf, PyObject* names) noexcept {
+  State& s = state;
+  const std::uint64_t before = s.number;
+  ++s.active;
+  PyObject* const result = reinterpret_cast<vectorcallfunc>(s.originals[k])(function, args, nargsf, names);
+  --s.active;
+  if (__builtin_expect(result != nullptr && s.number == before, 1)) return result;
+  return settle(function, result, before);
+}
+
+inline constexpr vectorcallfunc wrappers[] = {wrapped_call<0>, wrapped_call<1>, wrapped_call<2>, wrapped_call<3>,
+                                              wrapped_call<4>, wrapped_call<5>, wrapped_call<6>, wrapped_call<7>};
+
+/// Puts a wrapper before the vectorcall of this function, where its type has one. Where all wrappers are taken (a
+/// library has a handful of dispatchers), the function stays as it is, and its TypeError without reasons.
+inline void wrap(PyObject* function) noexcept {
+  PyTypeObject* const type = Py_TYPE(function);
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL) || type->tp_vectorcall_offset <= 0) return;
+  auto* const slot = reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(function) + type->tp_vectorcall_offset);
+  for (const vectorcallfunc wrapper : wrappers) {
+    if (*slot == wrapper) return;
+  }
+  if (*slot == nullptr) return;
+  auto* const original = reinterpret_cast<void (*)()>(*slot);
+  for (int k = 0; k < 8; ++k) {
+    if (state.originals[k] == nullptr) state.originals[k] = original;
+    if (state.originals[k] == original) {
+      *slot = wrappers[k];
+      return;
+    }
+  }
+}
+
+/// Wraps what `scope` (a module or a class) holds: functions that `is_ours` knows, those in properties and static
+/// methods, and all in its classes and submodules. Of this module (its name is `home`) and below alone. False with an
+/// exception set.
+inline bool wrap_all(PyObject* scope, PyObject* home, bool (*is_ours)(PyObject*), PyObject* seen) noexcept;
+
+inline bool is_at_home(PyObject* object, const char* attribute_name, PyObject* home) noexcept {
+  PyObject* const name = attribute(object, attribute_name);
+  bool is = false;
+  if (name != nullptr && PyUnicode_Check(name)) {
+    const Py_ssize_t length = PyUnicode_GetLength(home);
+    is = PyUnicode_Tailmatch(name, home, 0, PY_SSIZE_T_MAX, -1) == 1 &&
+         (PyUnicode_GetLength(name) == length || PyUnicode_ReadChar(name, length) == '.');
+  }
+  Py_XDECREF(name);
+  PyErr_Clear();
+  return is;
+}
+
+inline bool wrap_one(PyObject* object, PyObject* home, bool (*is_ours)(PyObject*), PyObject* seen) noexcept {
+  if (is_ours(object)) {
+    if (is_at_home(object, "__module__", home)) wrap(object);
+    return true;
+  }
+  const bool is_module = PyModule_Check(object);
+  if (is_module || PyType_Check(object)) {
+    return !is_at_home(object, is_module ? "__name__" : "__module__", home) || wrap_all(object, home, is_ours, seen);
+  }
+  const char* parts[] = {"__func__", nullptr};  // of static methods and their kin
+  if (PyObject_TypeCheck(object, &PyProperty_Type)) {
+    parts[0] = "fget";
+    parts[1] = "fset";
+  } else if (!PyObject_TypeCheck(object, &PyStaticMethod_Type) && !PyObject_TypeCheck(object, &PyClassMethod_Type)) {
+    return true;
+  }
+  for (const char* part : parts) {
+    PyObject* const inner = part != nullptr ? attribute(object, part) : nullptr;
+    if (inner != nullptr && is_ours(inner) && is_at_home(inner, "__module__", home)) wrap(inner);
+    Py_XDECREF(inner);
+  }
+  return true;
+}
+
+inline bool wrap_all(PyObject* scope, PyObject* home, bool (*is_ours)(PyObject*), PyObject* seen) noexcept {
+  PyObject* const key = PyLong_FromVoidPtr(scope);
+  const int known = key != nullptr ? PySet_Contains(seen, key) : -1;
+  const bool added = known == 0 && PySet_Add(seen, key) == 0;
+  Py_XDECREF(key);
+  if (!added) return known == 1;
+  PyObject* const contents = PyObject_GetAttrString(scope, "__dict__");
+  PyObject* const items = contents != nullptr ? PyMapping_Values(contents) : nullptr;
+  bool going = items != nullptr;
+  for (Py_ssize_t i = 0, n = going ? PyList_Size(items) : 0; going && i < n; ++i) {
+    going = wrap_one(PyList_GetItem(items, i), home, is_ours, seen);
+  }
+  Py_XDECREF(contents);
+  Py_XDECREF(items);
+  return going;
+}
+
+#endif
+
+}  // namespace detail
+
+/// From now on the TypeErrors of the functions in `module` say why. False with an exception set. Does nothing under the
+/// limited API, which doesn't show where a function keeps its vectorcall, and without the GIL.
+inline bool wrap_module(PyObject* module, bool (*is_ours)(PyObject*)) noexcept {
+#if defined(Py_LIMITED_API) || defined(Py_GIL_DISABLED)
+  static_cast<void>(module);
+  static_cast<void>(is_ours);
+  return true;
+#else
+  PyObject* const home = PyObject_GetAttrString(module, "__name__");
+  PyObject* const seen = home != nullptr ? PySet_New(nullptr) : nullptr;
+  const bool done = seen != nullptr && detail::wrap_all(module, home, is_ours, seen);
+  Py_XDECREF(home);
+  Py_XDECREF(seen);
+  return done;
+#endif
+}
+
+}  // namespace anyarray::casters
