@@ -5,6 +5,12 @@
 #pragma once
 #include <anyarray/python.h>
 
+/// Whether this extension was loaded by several interpreters, in a library where it may be. Defined by the library's
+/// header, before it includes this one.
+#if !defined(ANYARRAY_SEVERAL_INTERPRETERS)
+#define ANYARRAY_SEVERAL_INTERPRETERS() false
+#endif
+
 namespace anyarray::casters {
 
 /// Asks again for what was refused: the exception with the whole trace is set then. `ok` and no error: taken now.
@@ -24,19 +30,34 @@ struct Note {
 /// several threads may be, so notes are told apart by thread, and by number from those of the calls around them.
 struct State {
   const CApi* api = nullptr;
-  std::uint64_t number = 0;     // grows with each note, and each wrapped call that fails
-  std::uint32_t active = 0;     // wrapped calls under way, on all threads
-  std::uint32_t n = 0;          // notes there are
-  std::uint64_t failed_at = 0;  // `number` when the last wrapped call failed
-  PyObject* failed = nullptr;   // its exception: compared, never followed
-  Note notes[64];               // more are let go: only words are lost
-  void (*originals[8])() = {};  // the vectorcall functions that were wrapped: of a library, not of each function
+  std::int64_t interpreter = -1;  // that `api` is of, where there are several
+  std::uint64_t number = 0;       // grows with each note, and each wrapped call that fails
+  std::uint32_t active = 0;       // wrapped calls under way, on all threads
+  std::uint32_t n = 0;            // notes there are
+  std::uint64_t failed_at = 0;    // `number` when the last wrapped call failed
+  PyObject* failed = nullptr;     // its exception: compared, never followed
+  Note notes[64];                 // more are let go: only words are lost
+  void (*originals[8])() = {};    // the vectorcall functions that were wrapped: of a library, not of each function
 };
 
 #if defined(__GNUC__)
 __attribute__((visibility("hidden")))
 #endif
 inline State state;
+
+/// The same of a thread, where interpreters, each with a lock of its own, run at the same time.
+inline State& state_of_thread() noexcept {
+  static thread_local State s;
+  const std::int64_t interpreter = PyInterpreterState_GetID(PyInterpreterState_Get());
+  if (s.interpreter != interpreter) {
+    s.interpreter = interpreter;
+    s.api = nullptr;
+  }
+  return s;
+}
+inline State& current_state() noexcept {
+  return __builtin_expect(ANYARRAY_SEVERAL_INTERPRETERS(), 0) ? state_of_thread() : state;
+}
 
 /// The exception that is set, normalised and with its traceback, taken away. Null where none is set.
 inline PyObject* fetch_error() noexcept {
@@ -66,7 +87,7 @@ inline void restore_error(PyObject* error) noexcept {
 
 /// Notes something for the call under way on this thread; false where none is.
 inline bool add_note(PyObject* object, AskAgain ask, const char* parameter) noexcept {
-  State& s = state;
+  State& s = current_state();
   if (s.active == 0 || s.n == sizeof s.notes / sizeof s.notes[0]) return false;
   Py_INCREF(object);
   s.notes[s.n++] = {object, ask, parameter, PyThread_get_thread_ident(), ++s.number};
@@ -113,21 +134,22 @@ inline PyObject* attribute(PyObject* object, const char* name) noexcept {
   return found;
 }
 
-/// Whether it is the TypeError with which the library says that no overload of `function` took the arguments: made just
-/// now, not one that came out of what the function called.
-inline bool is_overload_error(PyObject* error, PyObject* function, bool from_inside) noexcept {
+/// How the TypeError begins with which a library says that no overload of `function` took the arguments. A new
+/// reference; null where that can't be told.
+using HeadOf = PyObject* (*)(PyObject* function);
+
+/// Whether it is that TypeError: made just now, not one that came out of what the function called.
+inline bool is_overload_error(PyObject* error, PyObject* function, HeadOf head_of, bool from_inside) noexcept {
   if (reinterpret_cast<PyObject*>(Py_TYPE(error)) != PyExc_TypeError || from_inside) return false;
   PyObject* const traceback = PyException_GetTraceback(error);
   PyObject* const cause = PyException_GetCause(error);
   Py_XDECREF(traceback);
   Py_XDECREF(cause);
   if (traceback != nullptr || cause != nullptr) return false;
-  PyObject* const name = attribute(function, "__name__");
-  PyObject* const start = name != nullptr ? PyUnicode_FromFormat("%S(): incompatible ", name) : nullptr;
+  PyObject* const start = head_of(function);
   PyObject* const text = PyObject_Str(error);
   const bool is = start != nullptr && text != nullptr && PyUnicode_Tailmatch(text, start, 0, PY_SSIZE_T_MAX, -1) == 1;
   PyErr_Clear();
-  Py_XDECREF(name);
   Py_XDECREF(start);
   Py_XDECREF(text);
   return is;
@@ -192,7 +214,7 @@ inline PyObject* reason_of(PyObject* error) noexcept {
 /// The reason of one refusal as a line of `*lines`, which is replaced; `*cause` is its exception where there is none
 /// yet. False with an exception set where the object, asked again, was interrupted.
 inline bool add_reason(const Note& note, PyObject** lines, PyObject** cause) noexcept {
-  const Status s = note.ask(state.api, note.object);
+  const Status s = note.ask(current_state().api, note.object);
   PyObject* const error = fetch_error();
   if (s == Status::interrupted && error != nullptr) return restore_error(error), false;
   PyObject* const type = type_name(note.object);
@@ -240,12 +262,12 @@ inline bool add_reasons(PyObject* error, const Note* notes, std::uint32_t n) noe
   return !PyErr_Occurred();
 }
 
-/// The end of a wrapped call that failed, or in which something was noted. `before`: State::number when it began.
+/// The end of a wrapped call that failed, or in which something was noted. `before`: State::number when it began, with
+/// the same State.
 #if defined(__GNUC__)
 __attribute__((cold, noinline))
 #endif
-inline PyObject* settle(PyObject* function, PyObject* result, std::uint64_t before) noexcept {
-  State& s = state;
+inline PyObject* settle(State& s, PyObject* function, HeadOf head_of, PyObject* result, std::uint64_t before) noexcept {
   PyObject* error = result == nullptr ? fetch_error() : nullptr;
   const bool from_inside = s.failed_at > before && error == s.failed;
   Note mine[sizeof s.notes / sizeof s.notes[0]];
@@ -269,7 +291,7 @@ inline PyObject* settle(PyObject* function, PyObject* result, std::uint64_t befo
     Py_XDECREF(error);
     result = nullptr;
     error = waiting;
-  } else if (error != nullptr && n > 0 && is_overload_error(error, function, from_inside) &&
+  } else if (error != nullptr && n > 0 && is_overload_error(error, function, head_of, from_inside) &&
              !add_reasons(error, mine, n)) {
     Py_DECREF(error);
     error = fetch_error();
@@ -285,15 +307,23 @@ inline PyObject* settle(PyObject* function, PyObject* result, std::uint64_t befo
 
 #if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
 
+/// Of functions that have their name.
+inline PyObject* head_by_name(PyObject* function) noexcept {
+  PyObject* const name = attribute(function, "__name__");
+  PyObject* const head = name != nullptr ? PyUnicode_FromFormat("%S(): incompatible ", name) : nullptr;
+  Py_XDECREF(name);
+  return head;
+}
+
 template <int k>
 PyObject* wrapped_call(PyObject* function, PyObject* const* args, std::size_t nargsf, PyObject* names) noexcept {
-  State& s = state;
+  State& s = current_state();
   const std::uint64_t before = s.number;
   ++s.active;
   PyObject* const result = reinterpret_cast<vectorcallfunc>(s.originals[k])(function, args, nargsf, names);
   --s.active;
   if (__builtin_expect(result != nullptr && s.number == before, 1)) return result;
-  return settle(function, result, before);
+  return settle(s, function, head_by_name, result, before);
 }
 
 inline constexpr vectorcallfunc wrappers[] = {wrapped_call<0>, wrapped_call<1>, wrapped_call<2>, wrapped_call<3>,
@@ -319,10 +349,18 @@ inline void wrap(PyObject* function) noexcept {
   }
 }
 
-/// Wraps what `scope` (a module or a class) holds: functions that `is_ours` knows, those in properties and static
+/// What has to be known of a binding library.
+struct Library {
+  bool (*is_function)(PyObject*);
+  void (*wrap)(PyObject* function) noexcept = detail::wrap;  // may see it again
+  bool knows_own = false;  // is_function() knows those of this extension alone, whatever their __module__
+  bool (*is_class)(PyObject*) = nullptr;  // classes to look into, whatever their __module__
+};
+
+/// Wraps what `scope` (a module or a class) holds: functions of the library, those in properties and static
 /// methods, and all in its classes and submodules. Of this module (its name is `home`) and below alone. False with an
 /// exception set.
-inline bool wrap_all(PyObject* scope, PyObject* home, bool (*is_ours)(PyObject*), PyObject* seen) noexcept;
+inline bool wrap_all(PyObject* scope, PyObject* home, const Library& library, PyObject* seen) noexcept;
 
 inline bool is_at_home(PyObject* object, const char* attribute_name, PyObject* home) noexcept {
   PyObject* const name = attribute(object, attribute_name);
@@ -337,14 +375,16 @@ inline bool is_at_home(PyObject* object, const char* attribute_name, PyObject* h
   return is;
 }
 
-inline bool wrap_one(PyObject* object, PyObject* home, bool (*is_ours)(PyObject*), PyObject* seen) noexcept {
-  if (is_ours(object)) {
-    if (is_at_home(object, "__module__", home)) wrap(object);
+inline bool wrap_one(PyObject* object, PyObject* home, const Library& library, PyObject* seen) noexcept {
+  if (library.is_function(object)) {
+    if (library.knows_own || is_at_home(object, "__module__", home)) library.wrap(object);
     return true;
   }
   const bool is_module = PyModule_Check(object);
   if (is_module || PyType_Check(object)) {
-    return !is_at_home(object, is_module ? "__name__" : "__module__", home) || wrap_all(object, home, is_ours, seen);
+    const bool inside = (!is_module && library.is_class != nullptr && library.is_class(object)) ||
+                        is_at_home(object, is_module ? "__name__" : "__module__", home);
+    return !inside || wrap_all(object, home, library, seen);
   }
   const char* parts[] = {"__func__", nullptr};  // of static methods and their kin
   if (PyObject_TypeCheck(object, &PyProperty_Type)) {
@@ -355,13 +395,16 @@ inline bool wrap_one(PyObject* object, PyObject* home, bool (*is_ours)(PyObject*
   }
   for (const char* part : parts) {
     PyObject* const inner = part != nullptr ? attribute(object, part) : nullptr;
-    if (inner != nullptr && is_ours(inner) && is_at_home(inner, "__module__", home)) wrap(inner);
+    if (inner != nullptr && library.is_function(inner) &&
+        (library.knows_own || is_at_home(inner, "__module__", home))) {
+      library.wrap(inner);
+    }
     Py_XDECREF(inner);
   }
   return true;
 }
 
-inline bool wrap_all(PyObject* scope, PyObject* home, bool (*is_ours)(PyObject*), PyObject* seen) noexcept {
+inline bool wrap_all(PyObject* scope, PyObject* home, const Library& library, PyObject* seen) noexcept {
   PyObject* const key = PyLong_FromVoidPtr(scope);
   const int known = key != nullptr ? PySet_Contains(seen, key) : -1;
   const bool added = known == 0 && PySet_Add(seen, key) == 0;
@@ -371,7 +414,7 @@ inline bool wrap_all(PyObject* scope, PyObject* home, bool (*is_ours)(PyObject*)
   PyObject* const items = contents != nullptr ? PyMapping_Values(contents) : nullptr;
   bool going = items != nullptr;
   for (Py_ssize_t i = 0, n = going ? PyList_Size(items) : 0; going && i < n; ++i) {
-    going = wrap_one(PyList_GetItem(items, i), home, is_ours, seen);
+    going = wrap_one(PyList_GetItem(items, i), home, library, seen);
   }
   Py_XDECREF(contents);
   Py_XDECREF(items);
@@ -384,7 +427,7 @@ inline bool wrap_all(PyObject* scope, PyObject* home, bool (*is_ours)(PyObject*)
 
 /// From now on the TypeErrors of the functions in `module` say why. False with an exception set. Does nothing under the
 /// limited API, which doesn't show where a function keeps its vectorcall, and without the GIL.
-inline bool wrap_module(PyObject* module, bool (*is_ours)(PyObject*)) noexcept {
+inline bool wrap_module(PyObject* module, const Library& library) noexcept {
 #if defined(Py_LIMITED_API) || defined(Py_GIL_DISABLED)
   static_cast<void>(module);
   static_cast<void>(is_ours);
@@ -392,7 +435,7 @@ inline bool wrap_module(PyObject* module, bool (*is_ours)(PyObject*)) noexcept {
 #else
   PyObject* const home = PyObject_GetAttrString(module, "__name__");
   PyObject* const seen = home != nullptr ? PySet_New(nullptr) : nullptr;
-  const bool done = seen != nullptr && detail::wrap_all(module, home, is_ours, seen);
+  const bool done = seen != nullptr && detail::wrap_all(module, home, library, seen);
   Py_XDECREF(home);
   Py_XDECREF(seen);
   return done;
