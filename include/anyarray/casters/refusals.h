@@ -427,10 +427,10 @@ inline bool wrap_all(PyObject* scope, PyObject* home, const Library& library, Py
 
 /// From now on the TypeErrors of the functions in `module` say why. False with an exception set. Does nothing under the
 /// limited API, which doesn't show where a function keeps its vectorcall, and without the GIL.
-inline bool wrap_module(PyObject* module, const Library& library) noexcept {
+inline bool wrap_module(PyObject* module, const detail::Library& library) noexcept {
 #if defined(Py_LIMITED_API) || defined(Py_GIL_DISABLED)
   static_cast<void>(module);
-  static_cast<void>(is_ours);
+  static_cast<void>(library);
   return true;
 #else
   PyObject* const home = PyObject_GetAttrString(module, "__name__");
