@@ -296,6 +296,10 @@ PyObject* package_function(const char* module, const char* name) noexcept;
 
 // convert.cpp
 PyObject* convert(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+/// convert() without keywords.
+PyObject* convert_object(State& s, PyObject* x, PyObject* to) noexcept;
+/// The same, or an Array, where `example` is of no library that arrays can be given to.
+PyObject* convert_as_example(State& s, PyObject* x, PyObject* example) noexcept;
 PyObject* register_target(PyObject* module, PyObject* args);
 PyObject* to_exchange(PyObject* module, PyObject* args);
 PyObject* to_ndarray(PyObject* module, PyObject* args);
