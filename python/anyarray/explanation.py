@@ -107,7 +107,9 @@ class Explanation:
         """Give the table in columns, without rich."""
         lines = self._lines()
         widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-        columns = ("  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip() for line in lines)
+        columns = (
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        )
         return "\n".join((self._head(), *columns, self._tail()))
 
 

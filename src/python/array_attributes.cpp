@@ -103,8 +103,8 @@ PyMethodDef array_methods[] = {
 
 PyObject* array_repr(PyObject* self) {
   ArrayObject* a = as_array(self);
-  const char* name = std::strrchr(Py_TYPE(self)->tp_name, '.') + 1;
-  if (a->released) return PyUnicode_FromFormat("<%U.%s, released>", a->state->package, name);
+  const char* name = Py_TYPE(self)->tp_name;
+  if (a->released) return PyUnicode_FromFormat("<%s, released>", name);
   const Reading d(a);
   DTypeObject* dtype = array_dtype(a);
   if (dtype == nullptr) return nullptr;
@@ -113,9 +113,8 @@ PyObject* array_repr(PyObject* self) {
   char device[32];
   format_device(d->device, device, sizeof device);
   const char* protocol = protocol_name(a);
-  return PyUnicode_FromFormat("<%U.%s shape=%R dtype=%U device=%s protocol=%s%s>", a->state->package, name, shape.get(),
-                              dtype->name, device, protocol != nullptr ? protocol : "None",
-                              d->readonly() ? " readonly" : "");
+  return PyUnicode_FromFormat("<%s shape=%R dtype=%U device=%s protocol=%s%s>", name, shape.get(), dtype->name, device,
+                              protocol != nullptr ? protocol : "None", d->readonly() ? " readonly" : "");
 }
 
 Py_ssize_t array_length(PyObject* self) {

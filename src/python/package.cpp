@@ -16,18 +16,17 @@ bool package_init(State& s, PyObject* module) noexcept {
   return s.package != nullptr;
 }
 
-PyTypeObject* new_type(State& s, PyObject* module, PyType_Spec& spec, PyTypeObject* base) noexcept {
-  Ref type(PyType_FromModuleAndSpec(module, &spec, reinterpret_cast<PyObject*>(base)));
-  if (!type) return nullptr;
-  auto* made = reinterpret_cast<PyTypeObject*>(type.get());
-  const char* inside = spec.name + std::strlen("anyarray");
-  char within[32] = "";
-  std::memcpy(within, inside, static_cast<std::size_t>(std::strrchr(inside, '.') - inside));
-  Ref place(PyUnicode_FromFormat("%U%s", s.package, within));
-  if (!place || PyDict_SetItemString(made->tp_dict, "__module__", place.get()) != 0) return nullptr;
-  PyType_Modified(made);
-  type.release();
-  return made;
+PyTypeObject* new_type(State& s, PyObject* module, const PyType_Spec& spec, PyTypeObject* base) noexcept {
+  PyObject* name = PyUnicode_FromFormat("%U%s", s.package, spec.name + std::strlen("anyarray"));
+  if (name == nullptr) return nullptr;
+  PyUnicode_InternInPlace(&name);
+  PyType_Spec named = spec;
+  named.name = PyUnicode_AsUTF8(name);
+  PyObject* type =
+      named.name != nullptr ? PyType_FromModuleAndSpec(module, &named, reinterpret_cast<PyObject*>(base)) : nullptr;
+  // CPython 3.10 keeps the pointer: there the string, one for all types of this name, stays for good.
+  if (type == nullptr || PY_VERSION_HEX >= 0x030B0000) Py_DECREF(name);
+  return reinterpret_cast<PyTypeObject*>(type);
 }
 
 PyObject* package_function(State& s, const char* module, const char* name) noexcept {

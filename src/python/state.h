@@ -150,9 +150,9 @@ State* state_of_type(PyTypeObject* type) noexcept;
 // package.cpp
 /// Notes the name of the package that the module is in. False with an exception set.
 bool package_init(State& s, PyObject* module) noexcept;
-/// A new heap type. Its name is written as that of the package anyarray; `__module__` says the state's own package.
+/// A new heap type. In the spec its name is that of a type of the package anyarray; it becomes one of the state's own.
 /// Null with an exception set.
-PyTypeObject* new_type(State& s, PyObject* module, PyType_Spec& spec, PyTypeObject* base) noexcept;
+PyTypeObject* new_type(State& s, PyObject* module, const PyType_Spec& spec, PyTypeObject* base) noexcept;
 /// A function of one of the package's modules ("errors"), imported when needed. New reference.
 PyObject* package_function(State& s, const char* module, const char* name) noexcept;
 
