@@ -66,8 +66,9 @@ const FastTarget* find_target(const State& s, PyObject* to) noexcept {
 }
 
 /// The rest of the work, in Python. `array`: what was taken already; null where nothing was.
-PyObject* convert_slowly(PyObject* x, PyObject* to, PyObject* copy, PyObject* allow, PyObject* array) noexcept {
-  Ref function(package_function("anyarray._convert", "convert_slowly"));
+PyObject* convert_slowly(State& s, PyObject* x, PyObject* to, PyObject* copy, PyObject* allow,
+                         PyObject* array) noexcept {
+  Ref function(package_function(s, "_convert", "convert_slowly"));
   if (!function) return nullptr;
   PyObject* stack[] = {x, to, copy, allow, array != nullptr ? array : Py_None};
   return PyObject_Vectorcall(function.get(), stack, 5, nullptr);
@@ -129,14 +130,14 @@ PyObject* convert_quickly(State& s, PyObject* x, const FastTarget& t, Ref* taken
 PyObject* convert_with(State& s, PyObject* x, PyObject* to, const FastTarget* t, PyObject* copy,
                        PyObject* allow) noexcept {
   if (__builtin_expect(t == nullptr || copy == Py_True || allow != Py_None || s.cx.current_policy != nullptr, 0)) {
-    return convert_slowly(x, to, copy, allow, nullptr);
+    return convert_slowly(s, x, to, copy, allow, nullptr);
   }
   if (Py_TYPE(x) == t->type) return Py_NewRef(x);
   Ref taken;
   PyObject* made = Py_TYPE(x) == s.cx.ndarray ? give_ndarray(s, x, *t) : convert_quickly(s, x, *t, &taken);
   if (__builtin_expect(made != nullptr, 1)) return made;
   if (PyErr_Occurred() != nullptr) return nullptr;
-  return convert_slowly(x, to, copy, allow, taken.get());
+  return convert_slowly(s, x, to, copy, allow, taken.get());
 }
 
 /// An Array of anything: itself where it is one.
@@ -238,7 +239,7 @@ PyObject* convert_as_example(State& s, PyObject* x, PyObject* example) noexcept 
       PyMemoryView_Check(example)) {
     return whole_array(s, x);
   }
-  Ref function(package_function("anyarray._convert", "convert_like"));
+  Ref function(package_function(s, "_convert", "convert_like"));
   if (!function) return nullptr;
   PyObject* stack[] = {x, example};
   return PyObject_Vectorcall(function.get(), stack, 2, nullptr);

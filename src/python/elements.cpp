@@ -235,7 +235,8 @@ PyObject* long_double_to_object(long double v) noexcept {
     mantissa = Ref(high && low ? PyNumber_Or(high.get(), low.get()) : nullptr);
     exponent -= 32;
   }
-  Ref exact(package_function("anyarray._numbers", "scaled_decimal"));
+  State* s = state_here();
+  Ref exact(s != nullptr ? package_function(*s, "_numbers", "scaled_decimal") : nullptr);
   if (!mantissa || !exact) return nullptr;
   return PyObject_CallFunction(exact.get(), "OiO", mantissa.get(), exponent, negative ? Py_True : Py_False);
 }
