@@ -26,17 +26,6 @@ namespace detail {
 template <class...>
 inline constexpr bool never = false;
 
-/// Takes an argument: false lets the next overload be tried; what is never passed over is thrown.
-template <class P>
-bool load(Argument<P>& argument, PyObject* obj, bool convert) {
-  if (!argument.take(obj, convert)) return false;
-  if (__builtin_expect(argument.has_error(), 0)) {
-    argument.set_error();
-    throw pybind11::error_already_set();
-  }
-  return true;
-}
-
 /// Parameters are passed by value or by const reference: there is nothing of the caller's behind them to change.
 template <class P>
 struct Passed {
@@ -53,81 +42,218 @@ struct Passed {
 PYBIND11_NAMESPACE_BEGIN(PYBIND11_NAMESPACE)
 PYBIND11_NAMESPACE_BEGIN(detail)
 
-/// The name of what is valid only during a call. It stands where pybind11 puts the name of a parameter, and nowhere
-/// else: casters of containers join the names of their elements, and end with a sentence here.
-template <size_t N>
-struct anyarray_of_call {
-  descr<N> text;
+template <class Text>
+constexpr auto anyarray_descr() {
+  return descr<Text::text.size>(anyarray::casters::exactly<Text::text.size>(Text::text).text);
+}
+/// What a P is called as a parameter.
+template <class P>
+struct anyarray_parameter_text;
+template <class T, int Rank, class Layout, class On>
+struct anyarray_parameter_text<anyarray::view<T, Rank, Layout, On>> {
+  static constexpr auto text =
+      anyarray::casters::python_type<anyarray::view<T, Rank, Layout, On>>(anyarray::casters::Role::parameter);
+};
+template <class T, int Rank, class Layout, class On>
+struct anyarray_parameter_text<anyarray::array<T, Rank, Layout, On>>
+    : anyarray_parameter_text<anyarray::view<T, Rank, Layout, On>> {};
+template <class P>
+struct anyarray_parameter_text<anyarray::or_copy<P>> {
+  static constexpr auto text =
+      anyarray::casters::python_type<typename anyarray::casters::ResultType<P>::View>(anyarray::casters::Role::or_copy);
+};
 
-  template <class Other>
-  static constexpr descr<0> misplaced(const Other&) {
-    static_assert(anyarray::casters::detail::never<Other>,
-                  "anyarray::view shows memory that is held during the call alone: it is a parameter, or std::optional "
-                  "of one. In containers, tuples and callbacks, and as a result, use anyarray::array, which owns");
-    return {};
+/// A type with two names: as a parameter, and as a result.
+#if PYBIND11_VERSION_HEX >= 0x03000000
+template <class Parameter, class Result>
+constexpr auto anyarray_both(const Parameter& parameter, const Result& result) {
+  return const_name("@") + parameter + const_name("@") + result + const_name("@");
+}
+#else
+template <class Parameter, class Result>
+constexpr auto anyarray_both(const Parameter& parameter, const Result&) {
+  return parameter;
+}
+#endif
+
+/// The name of what shows memory during a call alone. It stands where pybind11 puts the name of a parameter or a result,
+/// and nowhere else: casters of containers join the names of their elements, and end with a sentence here.
+template <class Parameter, class Result>
+struct anyarray_of_call {
+  Parameter parameter;
+  Result result;
+};
+template <size_t N, class... Types>
+struct anyarray_last : descr<N, Types...> {
+  constexpr anyarray_last(const descr<N, Types...>& whole) : descr<N, Types...>(whole) {}
+};
+template <class Any>
+constexpr descr<0> anyarray_misplaced(const Any&) {
+  static_assert(anyarray::casters::detail::never<Any>,
+                "anyarray::view shows memory that is held during the call alone: it is a parameter, a result, or "
+                "std::optional of these. In containers, tuples and callbacks use anyarray::array, which owns its share");
+  return {};
+}
+template <class P, class R>
+constexpr auto type_descr(const anyarray_of_call<P, R>& name) {
+  return type_descr(name.parameter);
+}
+template <size_t N, class... Types, class P, class R>
+constexpr auto operator+(const descr<N, Types...>& before, const anyarray_of_call<P, R>& name) {
+  return anyarray_last(before + name.result);
+}
+template <size_t N, class... Types, class Other>
+constexpr auto operator+(const anyarray_last<N, Types...>& name, const Other&) {
+  return anyarray_misplaced(name);
+}
+template <class P, class R>
+constexpr auto arg_descr(const anyarray_of_call<P, R>& name) {
+  return anyarray_misplaced(name);
+}
+template <class P, class R, class... Others>
+constexpr auto concat(const anyarray_of_call<P, R>& name, const Others&...) {
+  return anyarray_misplaced(name);
+}
+template <class P, class R, class Other>
+constexpr auto operator|(const Other&, const anyarray_of_call<P, R>& name) {
+  return anyarray_misplaced(name);
+}
+template <class P, class R, class Other>
+constexpr auto operator|(const anyarray_of_call<P, R>& name, const Other&) {
+  return anyarray_misplaced(name);
+}
+template <class P, class R, class Other>
+constexpr auto operator,(const Other&, const anyarray_of_call<P, R>& name) {
+  return anyarray_misplaced(name);
+}
+
+/// Results, with or without a value: arrays share their memory, whatever the policy; of views it says what becomes of
+/// the memory: reference_internal (the parent keeps it), reference (it stays for good), all others (a copy).
+template <class R>
+struct anyarray_result {
+  static handle cast(const R& result, return_value_policy policy, handle parent) {
+    using anyarray::casters::Lend;
+    Lend lend = Lend::copy;
+    if (policy == return_value_policy::reference_internal && parent) {
+      lend = Lend::owner;
+    } else if (policy == return_value_policy::reference) {
+      lend = Lend::for_good;
+    }
+    PyObject* const object = anyarray::casters::to_python(result, lend, parent.ptr());
+    if (object == nullptr) throw error_already_set();
+    return object;
+  }
+  static handle cast(const R* result, return_value_policy policy, handle parent) {
+    return result != nullptr ? cast(*result, policy, parent) : none().release();
+  }
+  static handle cast(const std::optional<R>& result, return_value_policy policy, handle parent) {
+    return result ? cast(*result, policy, parent) : none().release();
   }
 };
-template <size_t N>
-constexpr auto type_descr(const anyarray_of_call<N>& name) {
-  return type_descr(name.text);
-}
-template <size_t N>
-constexpr auto arg_descr(const anyarray_of_call<N>& name) {
-  return name.misplaced(name);
-}
-template <size_t N, class... Others>
-constexpr auto concat(const anyarray_of_call<N>& name, const Others&...) {
-  return name.misplaced(name);
-}
-template <size_t N, class Other>
-constexpr auto operator+(const Other&, const anyarray_of_call<N>& name) {
-  return name.misplaced(name);
-}
-template <size_t N, class Other>
-constexpr auto operator|(const Other&, const anyarray_of_call<N>& name) {
-  return name.misplaced(name);
-}
-template <size_t N, class Other>
-constexpr auto operator|(const anyarray_of_call<N>& name, const Other&) {
-  return name.misplaced(name);
-}
-template <size_t N, class Other>
-constexpr auto operator,(const Other&, const anyarray_of_call<N>& name) {
-  return name.misplaced(name);
-}
 
-template <class View, anyarray::casters::Role role>
-struct anyarray_names {
-  static constexpr auto text = anyarray::casters::python_type<View>(role);
-  static constexpr auto exact = anyarray::casters::exactly<text.size>(text);
-  static constexpr descr<text.size> name{exact.text};
-};
-
-/// A parameter that is valid during the call.
-template <class View>
-class anyarray_view_caster {
-  using names = anyarray_names<View, anyarray::casters::Role::parameter>;
+/// A parameter of type P, or std::optional of it. The constructor is there so that a tuple of casters isn't zeroed.
+template <class P, class Value>
+class anyarray_parameter {
+  static constexpr bool optional = !std::is_same_v<P, Value>;
 
  public:
-  static constexpr anyarray_of_call<names::text.size> name{names::name};
-  template <class P>
-  using cast_op_type = typename anyarray::casters::detail::Passed<P>::type;
+  template <class T>
+  using cast_op_type = typename anyarray::casters::detail::Passed<T>::type;
 
-  anyarray_view_caster() noexcept {}  // or a tuple of casters would be zeroed
-  anyarray_view_caster(const anyarray_view_caster&) {
-    static_assert(anyarray::casters::detail::never<View>,
-                  "anyarray::view shows memory that is held during the call alone: py::cast to anyarray::array");
+  anyarray_parameter() noexcept {}
+  bool load(handle src, bool convert) {
+    if constexpr (optional) {
+      has_value_ = !src.is_none();
+      if (!has_value_) return true;
+    }
+    if (!argument_.take(src.ptr(), convert)) return false;
+    if (__builtin_expect(argument_.has_error(), 0)) {
+      argument_.set_error();
+      throw error_already_set();
+    }
+    return true;
   }
-  bool load(handle src, bool convert) { return anyarray::casters::detail::load(argument_, src.ptr(), convert); }
-  operator View() noexcept { return argument_.value(); }
+  operator Value() {
+    if constexpr (optional) {
+      if (!has_value_) return std::nullopt;
+    }
+    return P(std::move(argument_.value()));
+  }
 
  private:
-  anyarray::casters::Argument<View> argument_;
+  anyarray::casters::Argument<P> argument_;
+  bool has_value_;
 };
 
-template <class T, int Rank, class Layout, class On>
-class type_caster<anyarray::view<T, Rank, Layout, On>>
-    : public anyarray_view_caster<anyarray::view<T, Rank, Layout, On>> {};
+/// Views. What is asked for by py::cast would outlive its caster.
+template <class P, class R, class Value>
+class anyarray_view_caster : public anyarray_parameter<P, Value>, public anyarray_result<R> {
+  static constexpr auto parameter = anyarray_descr<anyarray_parameter_text<P>>();
+  static constexpr auto result = anyarray_descr<anyarray::casters::ResultType<R>>();
+
+ public:
+  static constexpr auto name = [] {
+    if constexpr (std::is_same_v<P, Value>) {
+      return anyarray_of_call<decltype(parameter), decltype(result)>{parameter, result};
+    } else {
+      constexpr auto or_none = const_name(" | None");
+      return anyarray_of_call<decltype(parameter + or_none), decltype(result + or_none)>{parameter + or_none,
+                                                                                         result + or_none};
+    }
+  }();
+
+  anyarray_view_caster() noexcept {}
+  anyarray_view_caster(const anyarray_view_caster& it) : anyarray_parameter<P, Value>() { anyarray_misplaced(it); }
+};
+
+template <class P, class R, class Value>
+class anyarray_array_caster : public anyarray_parameter<P, Value>, public anyarray_result<R> {
+ public:
+  static constexpr auto name = [] {
+    constexpr auto both = anyarray_both(anyarray_descr<anyarray_parameter_text<P>>(),
+                                        anyarray_descr<anyarray::casters::ResultType<R>>());
+    if constexpr (std::is_same_v<P, Value>) {
+      return both;
+    } else {
+      return both + const_name(" | None");
+    }
+  }();
+};
+
+#define ANYARRAY_CASTERS(caster, plain)                                                                     \
+  template <class T, int Rank, class Layout, class On>                                                      \
+  class type_caster<anyarray::plain<T, Rank, Layout, On>>                                                   \
+      : public caster<anyarray::plain<T, Rank, Layout, On>, anyarray::plain<T, Rank, Layout, On>,           \
+                      anyarray::plain<T, Rank, Layout, On>> {};                                             \
+  template <class T, int Rank, class Layout, class On>                                                      \
+  class type_caster<anyarray::or_copy<anyarray::plain<T, Rank, Layout, On>>>                                \
+      : public caster<anyarray::or_copy<anyarray::plain<T, Rank, Layout, On>>,                              \
+                      anyarray::plain<T, Rank, Layout, On>,                                                 \
+                      anyarray::or_copy<anyarray::plain<T, Rank, Layout, On>>> {};                          \
+  template <class T, int Rank, class Layout, class On>                                                      \
+  class type_caster<std::optional<anyarray::plain<T, Rank, Layout, On>>>                                    \
+      : public caster<anyarray::plain<T, Rank, Layout, On>, anyarray::plain<T, Rank, Layout, On>,           \
+                      std::optional<anyarray::plain<T, Rank, Layout, On>>> {};                              \
+  template <class T, int Rank, class Layout, class On>                                                      \
+  class type_caster<std::optional<anyarray::or_copy<anyarray::plain<T, Rank, Layout, On>>>>                 \
+      : public caster<anyarray::or_copy<anyarray::plain<T, Rank, Layout, On>>,                              \
+                      anyarray::plain<T, Rank, Layout, On>,                                                 \
+                      std::optional<anyarray::or_copy<anyarray::plain<T, Rank, Layout, On>>>> {};
+ANYARRAY_CASTERS(anyarray_view_caster, view)
+ANYARRAY_CASTERS(anyarray_array_caster, array)
+#undef ANYARRAY_CASTERS
+
+template <class Library, class Result>
+class type_caster<anyarray::given_as<Library, Result>>
+    : public anyarray_result<anyarray::given_as<Library, Result>> {
+ public:
+  static constexpr auto name = anyarray_descr<anyarray::casters::ResultType<anyarray::given_as<Library, Result>>>();
+};
+template <class Result>
+class type_caster<anyarray::given_like<Result>> : public anyarray_result<anyarray::given_like<Result>> {
+ public:
+  static constexpr auto name = const_name("typing.Any");
+};
 
 PYBIND11_NAMESPACE_END(detail)
 PYBIND11_NAMESPACE_END(PYBIND11_NAMESPACE)
