@@ -113,6 +113,15 @@ class Taken {
     let_go();
     view_ = View();
   }
+  /// Shows and holds what `from` holds, which holds nothing afterwards. False where it isn't what the view takes: it is
+  /// released then. `source`: see view::source().
+  bool adopt(Borrow& from, const void* source) noexcept {
+    let_go();
+    move_borrow(borrow_, from);
+    held_ = View::from(borrow_.desc, &view_, source);
+    if (!held_) release(borrow_);
+    return held_;
+  }
   /// Moves what keeps the view valid to the heap, for the caller to drop() with the GIL: the view is valid until then,
   /// and nothing is held here any more. Null when out of memory; nothing has changed then.
   Holder* hold() noexcept {

@@ -33,111 +33,167 @@ NAMESPACE_BEGIN(NB_NAMESPACE)
 NAMESPACE_BEGIN(detail)
 
 /// The text as nanobind joins it to a signature.
-template <std::size_t N>
-constexpr descr<N> anyarray_name(const anyarray::casters::Exactly<N>& text) {
-  return descr<N>(text.text);
+template <class Type>
+constexpr auto anyarray_name() {
+  return descr<Type::text.size>(anyarray::casters::exactly<Type::text.size>(Type::text).text);
 }
 template <class View, anyarray::casters::Role role>
-struct anyarray_type {
+struct anyarray_parameter_type {
   static constexpr auto text = anyarray::casters::python_type<View>(role);
-  static constexpr auto name = anyarray_name(anyarray::casters::exactly<text.size>(text));
 };
 /// One name as a parameter, another as a result.
-template <class View, anyarray::casters::Role role>
-inline constexpr auto anyarray_names = const_name('@') + anyarray_type<View, role>::name + const_name('@') +
-                                       anyarray_type<View, anyarray::casters::Role::result>::name + const_name('@');
+template <class View, bool copies>
+inline constexpr auto anyarray_names =
+    const_name('@') +
+    anyarray_name<anyarray_parameter_type<View, copies ? anyarray::casters::Role::or_copy
+                                                       : anyarray::casters::Role::parameter>>() +
+    const_name('@') + anyarray_name<anyarray::casters::ResultType<View>>() + const_name('@');
 
-/// What all parameters share: `P` is taken from Python, and read by the function.
+/// What all parameters share: a `P` is taken from Python, and read by the function.
 template <class P>
 class anyarray_parameter {
  public:
   using Value = P;
-  template <class T>
-  using Cast = movable_cast_t<T>;
 
   NB_INLINE bool from_python(handle src, std::uint32_t flags, cleanup_list* cleanup) noexcept {
-    if ((flags & cast_flags::accepts_none) != 0 && src.is_none()) {
-      argument.take_none();
-      return true;
-    }
     flags_ = flags;
     cleanup_ = cleanup;
-    return argument.take(src.ptr(), (flags & cast_flags::convert) != 0);
+    if ((flags & cast_flags::accepts_none) != 0 && src.is_none()) {
+      argument_.take_none();
+      return true;
+    }
+    return argument_.take(src.ptr(), (flags & cast_flags::convert) != 0);
   }
-  explicit operator Value&() { return read(); }
-  explicit operator Value&&() { return static_cast<Value&&>(read()); }
 
  protected:
   /// nanobind catches what is thrown here, and raises the exception that is set.
-  NB_INLINE Value& read() {
-    if (NB_UNLIKELY(argument.has_error())) {
-      argument.set_error();
+  NB_INLINE auto& read() {
+    if (NB_UNLIKELY(argument_.has_error())) {
+      argument_.set_error();
       throw python_error();
     }
-    return argument.value();
+    return argument_.value();
   }
 
-  anyarray::casters::Argument<P> argument;
+  anyarray::casters::Argument<P> argument_;
   cleanup_list* cleanup_;  // of the call, null outside of one; this and the flags are set with each value
   std::uint32_t flags_;
 };
 
-template <class T, int Rank, class Layout, class On>
-class type_caster<anyarray::view<T, Rank, Layout, On>>
-    : public anyarray_parameter<anyarray::view<T, Rank, Layout, On>> {
-  using View = anyarray::view<T, Rank, Layout, On>;
-
+/// How the function reads it: what is in the argument, or, of or_copy, one that is made of that.
+template <class P>
+class anyarray_read : public anyarray_parameter<P> {
  public:
-  static constexpr auto Name = anyarray_names<View, anyarray::casters::Role::parameter>;
+  template <class T>
+  using Cast = movable_cast_t<T>;
+  explicit operator P&() { return this->read(); }
+  explicit operator P&&() { return static_cast<P&&>(this->read()); }
+};
+template <class Plain>
+class anyarray_read<anyarray::or_copy<Plain>> : public anyarray_parameter<anyarray::or_copy<Plain>> {
+ public:
+  template <class>
+  using Cast = anyarray::or_copy<Plain>;
+  explicit operator anyarray::or_copy<Plain>() { return anyarray::or_copy<Plain>(this->read()); }
+};
 
-  /// Asked by casters of containers, which read the value and go on without this caster: what keeps it valid goes to
-  /// the call then. nanobind::cast() has no call that could keep it.
+template <class P, class View, bool copies>
+class anyarray_view_parameter : public anyarray_read<P> {
+ public:
+  static constexpr auto Name = anyarray_names<View, copies>;
+
+  /// Asked by casters of containers, which read the value and go on without this caster: the call keeps then what keeps
+  /// the value valid.
   template <class>
   bool can_cast() const noexcept {
-    return const_cast<type_caster*>(this)->leave_to_call();
+    return const_cast<anyarray_view_parameter*>(this)->leave_to_call();
   }
 
  private:
   bool leave_to_call() noexcept {
-    if (this->argument.has_error()) return false;  // the caster's end hands it on
-    if ((this->flags_ & cast_flags::manual) != 0 || this->cleanup_ == nullptr) return false;
-    PyObject* const keeper = this->argument.keep();
+    if (this->argument_.has_error()) return false;  // which is handed on at the end of this caster
+    if (this->cleanup_ == nullptr || (this->flags_ & cast_flags::manual) != 0) {
+      PyErr_SetString(PyExc_TypeError,
+                      "nanobind::cast() can't give an anyarray::view, since nothing would keep its memory: cast to an "
+                      "anyarray::array");
+      return false;
+    }
+    PyObject* const keeper = this->argument_.keep();
     if (keeper == nullptr) return PyErr_Clear(), false;
     this->cleanup_->append(keeper);
     return true;
   }
 };
 
-template <class T, int Rank, class Layout, class On>
-class type_caster<anyarray::array<T, Rank, Layout, On>>
-    : public anyarray_parameter<anyarray::array<T, Rank, Layout, On>> {
-  using Array = anyarray::array<T, Rank, Layout, On>;
-
+template <class P, class View, bool copies>
+class anyarray_array_parameter : public anyarray_read<P> {
  public:
-  static constexpr auto Name = anyarray_names<typename Array::view_type, anyarray::casters::Role::parameter>;
+  static constexpr auto Name = anyarray_names<View, copies>;
 
   template <class>
   bool can_cast() const noexcept {
-    return !this->argument.has_error();
+    return !this->argument_.has_error();
   }
-  static handle from_cpp(const Array& result, rv_policy, cleanup_list*) noexcept {
-    return anyarray::casters::to_python(result);
+};
+
+/// Results: `array`, `given_as`, `given_like` and views by their policy.
+template <class Result>
+struct anyarray_result {
+  static handle from_cpp(const Result& result, rv_policy policy, cleanup_list* cleanup) noexcept {
+    using anyarray::casters::Lend;
+    Lend lend = Lend::copy;
+    PyObject* owner = nullptr;
+    if (policy == rv_policy::reference_internal) {
+      owner = cleanup != nullptr ? cleanup->self() : nullptr;
+      if (owner != nullptr) lend = Lend::owner;
+    } else if (policy == rv_policy::reference) {
+      lend = Lend::for_good;
+    }
+    return anyarray::casters::to_python(result, lend, owner);
   }
-  static handle from_cpp(const Array* result, rv_policy policy, cleanup_list* cleanup) noexcept {
+  static handle from_cpp(const Result* result, rv_policy policy, cleanup_list* cleanup) noexcept {
     return result != nullptr ? from_cpp(*result, policy, cleanup) : none().release();
   }
 };
 
-/// An optional view keeps the view's caster, so that it is valid as long as a view by itself.
 template <class T, int Rank, class Layout, class On>
-class type_caster<std::optional<anyarray::view<T, Rank, Layout, On>>> {
-  using View = anyarray::view<T, Rank, Layout, On>;
+class type_caster<anyarray::view<T, Rank, Layout, On>>
+    : public anyarray_view_parameter<anyarray::view<T, Rank, Layout, On>, anyarray::view<T, Rank, Layout, On>, false>,
+      public anyarray_result<anyarray::view<T, Rank, Layout, On>> {};
 
+template <class T, int Rank, class Layout, class On>
+class type_caster<anyarray::array<T, Rank, Layout, On>>
+    : public anyarray_array_parameter<anyarray::array<T, Rank, Layout, On>, anyarray::view<T, Rank, Layout, On>, false>,
+      public anyarray_result<anyarray::array<T, Rank, Layout, On>> {};
+
+template <class T, int Rank, class Layout, class On>
+class type_caster<anyarray::or_copy<anyarray::view<T, Rank, Layout, On>>>
+    : public anyarray_view_parameter<anyarray::or_copy<anyarray::view<T, Rank, Layout, On>>,
+                                     anyarray::view<T, Rank, Layout, On>, true> {};
+
+template <class T, int Rank, class Layout, class On>
+class type_caster<anyarray::or_copy<anyarray::array<T, Rank, Layout, On>>>
+    : public anyarray_array_parameter<anyarray::or_copy<anyarray::array<T, Rank, Layout, On>>,
+                                      anyarray::view<T, Rank, Layout, On>, true> {};
+
+template <class Library, class Result>
+struct type_caster<anyarray::given_as<Library, Result>> : anyarray_result<anyarray::given_as<Library, Result>> {
+  static constexpr auto Name = anyarray_name<anyarray::casters::ResultType<anyarray::given_as<Library, Result>>>();
+};
+
+template <class Result>
+struct type_caster<anyarray::given_like<Result>> : anyarray_result<anyarray::given_like<Result>> {
+  static constexpr auto Name = const_name("typing.Any");
+};
+
+/// Optional parameters keep the caster inside, so that a view is valid as long as one by itself; optional results.
+template <class P>
+class anyarray_optional {
  public:
-  using Value = std::optional<View>;
+  using Value = std::optional<P>;
   template <class>
   using Cast = Value;
-  static constexpr auto Name = optional_name(make_caster<View>::Name);
+  static constexpr auto Name = optional_name(make_caster<P>::Name);
 
   bool from_python(handle src, std::uint32_t flags, cleanup_list* cleanup) noexcept {
     has_value_ = !src.is_none();
@@ -145,19 +201,31 @@ class type_caster<std::optional<anyarray::view<T, Rank, Layout, On>>> {
   }
   template <class>
   bool can_cast() const noexcept {
-    return !has_value_ || caster_.template can_cast<View>();
+    return !has_value_ || caster_.template can_cast<P>();
   }
-  explicit operator Value() { return has_value_ ? Value(caster_.operator View&()) : Value(); }
+  explicit operator Value() { return has_value_ ? Value(caster_.operator cast_t<P>()) : Value(); }
+
+  static handle from_cpp(const Value& result, rv_policy policy, cleanup_list* cleanup) noexcept {
+    return result ? make_caster<P>::from_cpp(*result, policy, cleanup) : none().release();
+  }
 
  private:
-  make_caster<View> caster_;
+  make_caster<P> caster_;
   bool has_value_;
 };
-template <class T, int Rank, class Layout, class On>
-struct has_arg_defaults<std::optional<anyarray::view<T, Rank, Layout, On>>> : std::true_type {};
-template <class T, int Rank, class Layout, class On>
-struct remove_opt_mono<std::optional<anyarray::view<T, Rank, Layout, On>>>
-    : remove_opt_mono<anyarray::view<T, Rank, Layout, On>> {};
+
+#define ANYARRAY_OPTIONAL(...)                                                              \
+  template <class T, int Rank, class Layout, class On>                                      \
+  class type_caster<std::optional<__VA_ARGS__>> : public anyarray_optional<__VA_ARGS__> {}; \
+  template <class T, int Rank, class Layout, class On>                                      \
+  struct has_arg_defaults<std::optional<__VA_ARGS__>> : std::true_type {};                  \
+  template <class T, int Rank, class Layout, class On>                                      \
+  struct remove_opt_mono<std::optional<__VA_ARGS__>> : remove_opt_mono<__VA_ARGS__> {};
+ANYARRAY_OPTIONAL(anyarray::view<T, Rank, Layout, On>)
+ANYARRAY_OPTIONAL(anyarray::array<T, Rank, Layout, On>)
+ANYARRAY_OPTIONAL(anyarray::or_copy<anyarray::view<T, Rank, Layout, On>>)
+ANYARRAY_OPTIONAL(anyarray::or_copy<anyarray::array<T, Rank, Layout, On>>)
+#undef ANYARRAY_OPTIONAL
 
 NAMESPACE_END(detail)
 NAMESPACE_END(NB_NAMESPACE)

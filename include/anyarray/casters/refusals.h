@@ -246,8 +246,10 @@ inline bool add_reasons(PyObject* error, const Note* notes, std::uint32_t n) noe
   PyObject* cause = nullptr;
   bool going = lines != nullptr;
   for (std::uint32_t i = 0; going && i < n; ++i) {
-    bool again = false;
-    for (std::uint32_t k = 0; k < i; ++k) again |= notes[k].object == notes[i].object && notes[k].ask == notes[i].ask;
+    bool again = false;  // for the same parameter type: what was asked last is what the library gave up after
+    for (std::uint32_t k = i + 1; k < n; ++k) {
+      again |= notes[k].object == notes[i].object && std::strcmp(notes[k].parameter, notes[i].parameter) == 0;
+    }
     if (!again) going = add_reason(notes[i], &lines, &cause);
   }
   PyObject* const args = going ? PyTuple_Pack(1, lines) : nullptr;
