@@ -5,7 +5,15 @@
 #pragma once
 #include <anyarray/python.h>
 
-namespace anyarray::casters {
+/// What follows keeps state of one extension module: each has its own.
+#if defined(__GNUC__)
+#define ANYARRAY_HIDDEN __attribute__((visibility("hidden")))
+#else
+#define ANYARRAY_HIDDEN
+#endif
+
+namespace anyarray {
+namespace ANYARRAY_HIDDEN casters {
 
 /// Asks again for what was refused: the exception with the whole trace is set then. `ok` and no error: taken now.
 using AskAgain = Status (*)(const CApi* api, PyObject* object);
@@ -33,9 +41,6 @@ struct State {
   void (*originals[8])() = {};  // the vectorcall functions that were wrapped: of a library, not of each function
 };
 
-#if defined(__GNUC__)
-__attribute__((visibility("hidden")))
-#endif
 inline State state;
 
 /// The exception that is set, normalised and with its traceback, taken away. Null where none is set.
@@ -285,120 +290,6 @@ inline PyObject* settle(PyObject* function, PyObject* result, std::uint64_t befo
   return result;
 }
 
-#if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
-
-template <int k>
-PyObject* wrapped_call(PyObject* function, PyObject* const* args, std::size_t nargsf, PyObject* names) noexcept {
-  State& s = state;
-  const std::uint64_t before = s.number;
-  ++s.active;
-  PyObject* const result = reinterpret_cast<vectorcallfunc>(s.originals[k])(function, args, nargsf, names);
-  --s.active;
-  if (__builtin_expect(result != nullptr && s.number == before, 1)) return result;
-  return settle(function, result, before);
-}
-
-inline constexpr vectorcallfunc wrappers[] = {wrapped_call<0>, wrapped_call<1>, wrapped_call<2>, wrapped_call<3>,
-                                              wrapped_call<4>, wrapped_call<5>, wrapped_call<6>, wrapped_call<7>};
-
-/// Puts a wrapper before the vectorcall of this function, where its type has one. Where all wrappers are taken (a
-/// library has a handful of dispatchers), the function stays as it is, and its TypeError without reasons.
-inline void wrap(PyObject* function) noexcept {
-  PyTypeObject* const type = Py_TYPE(function);
-  if (!PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL) || type->tp_vectorcall_offset <= 0) return;
-  auto* const slot = reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(function) + type->tp_vectorcall_offset);
-  for (const vectorcallfunc wrapper : wrappers) {
-    if (*slot == wrapper) return;
-  }
-  if (*slot == nullptr) return;
-  auto* const original = reinterpret_cast<void (*)()>(*slot);
-  for (int k = 0; k < 8; ++k) {
-    if (state.originals[k] == nullptr) state.originals[k] = original;
-    if (state.originals[k] == original) {
-      *slot = wrappers[k];
-      return;
-    }
-  }
-}
-
-/// Wraps what `scope` (a module or a class) holds: functions that `is_ours` knows, those in properties and static
-/// methods, and all in its classes and submodules. Of this module (its name is `home`) and below alone. False with an
-/// exception set.
-inline bool wrap_all(PyObject* scope, PyObject* home, bool (*is_ours)(PyObject*), PyObject* seen) noexcept;
-
-inline bool is_at_home(PyObject* object, const char* attribute_name, PyObject* home) noexcept {
-  PyObject* const name = attribute(object, attribute_name);
-  bool is = false;
-  if (name != nullptr && PyUnicode_Check(name)) {
-    const Py_ssize_t length = PyUnicode_GetLength(home);
-    is = PyUnicode_Tailmatch(name, home, 0, PY_SSIZE_T_MAX, -1) == 1 &&
-         (PyUnicode_GetLength(name) == length || PyUnicode_ReadChar(name, length) == '.');
-  }
-  Py_XDECREF(name);
-  PyErr_Clear();
-  return is;
-}
-
-inline bool wrap_one(PyObject* object, PyObject* home, bool (*is_ours)(PyObject*), PyObject* seen) noexcept {
-  if (is_ours(object)) {
-    if (is_at_home(object, "__module__", home)) wrap(object);
-    return true;
-  }
-  const bool is_module = PyModule_Check(object);
-  if (is_module || PyType_Check(object)) {
-    return !is_at_home(object, is_module ? "__name__" : "__module__", home) || wrap_all(object, home, is_ours, seen);
-  }
-  const char* parts[] = {"__func__", nullptr};  // of static methods and their kin
-  if (PyObject_TypeCheck(object, &PyProperty_Type)) {
-    parts[0] = "fget";
-    parts[1] = "fset";
-  } else if (!PyObject_TypeCheck(object, &PyStaticMethod_Type) && !PyObject_TypeCheck(object, &PyClassMethod_Type)) {
-    return true;
-  }
-  for (const char* part : parts) {
-    PyObject* const inner = part != nullptr ? attribute(object, part) : nullptr;
-    if (inner != nullptr && is_ours(inner) && is_at_home(inner, "__module__", home)) wrap(inner);
-    Py_XDECREF(inner);
-  }
-  return true;
-}
-
-inline bool wrap_all(PyObject* scope, PyObject* home, bool (*is_ours)(PyObject*), PyObject* seen) noexcept {
-  PyObject* const key = PyLong_FromVoidPtr(scope);
-  const int known = key != nullptr ? PySet_Contains(seen, key) : -1;
-  const bool added = known == 0 && PySet_Add(seen, key) == 0;
-  Py_XDECREF(key);
-  if (!added) return known == 1;
-  PyObject* const contents = PyObject_GetAttrString(scope, "__dict__");
-  PyObject* const items = contents != nullptr ? PyMapping_Values(contents) : nullptr;
-  bool going = items != nullptr;
-  for (Py_ssize_t i = 0, n = going ? PyList_Size(items) : 0; going && i < n; ++i) {
-    going = wrap_one(PyList_GetItem(items, i), home, is_ours, seen);
-  }
-  Py_XDECREF(contents);
-  Py_XDECREF(items);
-  return going;
-}
-
-#endif
-
 }  // namespace detail
-
-/// From now on the TypeErrors of the functions in `module` say why. False with an exception set. Does nothing under the
-/// limited API, which doesn't show where a function keeps its vectorcall, and without the GIL.
-inline bool wrap_module(PyObject* module, bool (*is_ours)(PyObject*)) noexcept {
-#if defined(Py_LIMITED_API) || defined(Py_GIL_DISABLED)
-  static_cast<void>(module);
-  static_cast<void>(is_ours);
-  return true;
-#else
-  PyObject* const home = PyObject_GetAttrString(module, "__name__");
-  PyObject* const seen = home != nullptr ? PySet_New(nullptr) : nullptr;
-  const bool done = seen != nullptr && detail::wrap_all(module, home, is_ours, seen);
-  Py_XDECREF(home);
-  Py_XDECREF(seen);
-  return done;
-#endif
-}
-
-}  // namespace anyarray::casters
+}  // namespace ANYARRAY_HIDDEN casters
+}  // namespace anyarray
