@@ -6,7 +6,8 @@
 #include "anyarray/casters/refusals.h"
 #include "anyarray/casters/signature.h"
 
-namespace anyarray::casters {
+namespace anyarray {
+namespace ANYARRAY_HIDDEN casters {
 
 /// The function table of this extension, imported with the first use. Null with ImportError set.
 inline const CApi* table() noexcept {
@@ -259,4 +260,5 @@ struct ResultType<given_as<Library, Result>> {
   static constexpr Text text = python_type<typename ResultType<Result>::View>(Role::result, Library::type);
 };
 
-}  // namespace anyarray::casters
+}  // namespace ANYARRAY_HIDDEN casters
+}  // namespace anyarray

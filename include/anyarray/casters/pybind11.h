@@ -19,8 +19,10 @@
 #define ANYARRAY_SEVERAL_INTERPRETERS() (pybind11::detail::get_num_interpreters_seen() > 1)
 #endif
 #include "anyarray/casters/common.h"
+#include "anyarray/casters/wrap.h"
 
-namespace anyarray::casters {
+namespace anyarray {
+namespace ANYARRAY_HIDDEN casters {
 namespace detail {
 
 template <class...>
@@ -37,7 +39,8 @@ struct Passed {
 };
 
 }  // namespace detail
-}  // namespace anyarray::casters
+}  // namespace ANYARRAY_HIDDEN casters
+}  // namespace anyarray
 
 PYBIND11_NAMESPACE_BEGIN(PYBIND11_NAMESPACE)
 PYBIND11_NAMESPACE_BEGIN(detail)
@@ -262,7 +265,8 @@ class type_caster<anyarray::given_like<Result>> : public anyarray_result<anyarra
 PYBIND11_NAMESPACE_END(detail)
 PYBIND11_NAMESPACE_END(PYBIND11_NAMESPACE)
 
-namespace anyarray::casters {
+namespace anyarray {
+namespace ANYARRAY_HIDDEN casters {
 namespace detail {
 
 /// pybind11's functions are PyCFunctions whose ml_meth is one function in all of an extension, and whose PyMethodDef is
@@ -329,4 +333,5 @@ inline void install(const pybind11::module_& m) {
   }
 }
 
-}  // namespace anyarray::casters
+}  // namespace ANYARRAY_HIDDEN casters
+}  // namespace anyarray
