@@ -152,6 +152,7 @@ inline bool is_overload_error(PyObject* error, PyObject* function, HeadOf head_o
   Py_XDECREF(cause);
   if (traceback != nullptr || cause != nullptr) return false;
   PyObject* const start = head_of(function);
+  PyObject* const middle = PyUnicode_FromString(" arguments. The following argument types are supported:\n");
   PyObject* const text = PyObject_Str(error);
   const bool is = start != nullptr && middle != nullptr && text != nullptr &&
                   PyUnicode_Tailmatch(text, start, 0, PY_SSIZE_T_MAX, -1) == 1 && PyUnicode_Contains(text, middle) == 1;
