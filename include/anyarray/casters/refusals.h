@@ -129,11 +129,14 @@ inline bool is_overload_error(PyObject* error, PyObject* function, bool from_ins
   if (traceback != nullptr || cause != nullptr) return false;
   PyObject* const name = attribute(function, "__name__");
   PyObject* const start = name != nullptr ? PyUnicode_FromFormat("%S(): incompatible ", name) : nullptr;
+  PyObject* const middle = PyUnicode_FromString(" arguments. The following argument types are supported:\n");
   PyObject* const text = PyObject_Str(error);
-  const bool is = start != nullptr && text != nullptr && PyUnicode_Tailmatch(text, start, 0, PY_SSIZE_T_MAX, -1) == 1;
+  const bool is = start != nullptr && middle != nullptr && text != nullptr &&
+                  PyUnicode_Tailmatch(text, start, 0, PY_SSIZE_T_MAX, -1) == 1 && PyUnicode_Contains(text, middle) == 1;
   PyErr_Clear();
   Py_XDECREF(name);
   Py_XDECREF(start);
+  Py_XDECREF(middle);
   Py_XDECREF(text);
   return is;
 }

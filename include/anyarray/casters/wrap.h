@@ -49,9 +49,11 @@ inline void wrap(PyObject* function) noexcept {
 /// exception set.
 inline bool wrap_all(PyObject* scope, PyObject* home, bool (*is_ours)(PyObject*), PyObject* seen) noexcept;
 
+/// Whether the object says that it is of the module. One that says nothing, as accessors of properties do, is of what
+/// it was found in.
 inline bool is_at_home(PyObject* object, const char* attribute_name, PyObject* home) noexcept {
   PyObject* const name = attribute(object, attribute_name);
-  bool is = false;
+  bool is = name == nullptr || name == Py_None;
   if (name != nullptr && PyUnicode_Check(name)) {
     const Py_ssize_t length = PyUnicode_GetLength(home);
     is = PyUnicode_Tailmatch(name, home, 0, PY_SSIZE_T_MAX, -1) == 1 &&
