@@ -4,11 +4,22 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shutil
 import subprocess
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import pytest
+
+REQUIRED = frozenset(os.environ.get("ANYARRAY_REQUIRE", "").replace(",", " ").split())
+
+
+def needs(name: str) -> Any:
+    """The library, or a skip where it isn't installed; an error where `ANYARRAY_REQUIRE` names it."""
+    required = name.partition(".")[0] in REQUIRED
+    return importlib.import_module(name) if required else pytest.importorskip(name)
 
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:

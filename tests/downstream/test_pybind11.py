@@ -171,7 +171,9 @@ def test_devices(m: Any) -> None:
     memory = np.ones(4, "f4")
 
     class OnCuda:
-        __cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (memory.ctypes.data, False), "version": 3}
+        @property
+        def __cuda_array_interface__(self) -> dict[str, Any]:
+            return {"shape": (4,), "typestr": "<f4", "data": (memory.ctypes.data, False), "version": 3}
 
     assert m.on_cuda(OnCuda()) == 0
     assert m.anything(OnCuda()) == 1
