@@ -293,12 +293,14 @@ struct Dispatcher : pybind11::cpp_function {
   static PyCFunction as_method(Original function) noexcept {
     return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
   }
-  static PyMethodDef* method_of(PyObject* function) noexcept {
-    return reinterpret_cast<PyCFunctionObject*>(function)->m_ml;
+  /// Null where it is no function of this extension, or one that is watched already. Methods lie in an instancemethod.
+  static PyMethodDef* method_of(PyObject* object) noexcept {
+    if (PyInstanceMethod_Check(object)) object = PyInstanceMethod_GET_FUNCTION(object);
+    if (!PyCFunction_Check(object)) return nullptr;
+    PyMethodDef* const method = reinterpret_cast<PyCFunctionObject*>(object)->m_ml;
+    return method->ml_meth == as_method(original) ? method : nullptr;
   }
-  static bool is_function(PyObject* object) {
-    return PyCFunction_Check(object) && method_of(object)->ml_meth == as_method(original);
-  }
+  static bool is_function(PyObject* object) { return method_of(object) != nullptr; }
   static void wrap(PyObject* function) noexcept { method_of(function)->ml_meth = as_method(Watched<Original>::call); }
   static bool is_class(PyObject* object) {
     return PyType_IsSubtype(Py_TYPE(object), pybind11::detail::get_internals().default_metaclass) != 0;

@@ -99,8 +99,7 @@ inline bool wrap_one(PyObject* object, PyObject* home, const Library& library, P
   if (PyObject_TypeCheck(object, &PyProperty_Type)) {
     parts[0] = "fget";
     parts[1] = "fset";
-  } else if (!PyObject_TypeCheck(object, &PyStaticMethod_Type) && !PyObject_TypeCheck(object, &PyClassMethod_Type) &&
-             !PyObject_TypeCheck(object, &PyInstanceMethod_Type)) {
+  } else if (!PyObject_TypeCheck(object, &PyStaticMethod_Type) && !PyObject_TypeCheck(object, &PyClassMethod_Type)) {
     return true;
   }
   for (const char* part : parts) {
