@@ -125,7 +125,9 @@ def table(binding: Binding, rows: list[Row], judged: bool) -> Table:
 
 def main() -> int:
     """Runs it; see the module's docstring."""
-    options = parse(parser("What a call costs, beside the binding library's own.", "producers", windows=100, processes=3))
+    options = parse(
+        parser("What a call costs, beside the binding library's own.", "producers", windows=100, processes=3)
+    )
     missing: dict[str, str] = {}
     bench = load(options.modules)
     connect(bench)
