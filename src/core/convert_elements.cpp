@@ -150,11 +150,9 @@ const Type* find_type(TypeCode code, unsigned bits) noexcept {
   }
 }
 DType part_of(DType d) noexcept {
-  DType part = d;
+  if (d.code == TypeCode::complex) return make_dtype(TypeCode::float_, d.bits / 2u);
+  DType part = d.with_swapped(false);
   part.count = 1;
-  if (d.code != TypeCode::complex) return part;
-  part.code = TypeCode::float_;
-  part.bits = static_cast<std::uint16_t>(d.bits / 2);
   return part;
 }
 const Type* type_of_part(DType d) noexcept {
@@ -277,6 +275,8 @@ void convert_run(const Job& job, Run to, Run from, std::int64_t n) noexcept {
   }
 }
 
+constexpr DType half = make_dtype(TypeCode::float_, 16);
+
 Job job_for(DType to, DType from) noexcept {
   Job job{};
   if (differ_in_order_alone(to, from)) {
@@ -289,11 +289,11 @@ Job job_for(DType to, DType from) noexcept {
   const Type& source = *type_of_part(from);
   job.via = source.via;
   job.read = source.read;
-  if (job.from.dtype.code == TypeCode::float_ && job.from.dtype.bits == 16 && job.to.dtype.bits == 64 &&
-      job.to.dtype.code == TypeCode::float_) {
-    // By way of a float, NaN would be quieted.
-    job.via = Via::d;
+  if (job.from.dtype == half && job.to.dtype == make_dtype(TypeCode::float_, 64)) {
+    job.via = Via::d;  // on its way through a float, NaN would be quieted
     job.read = read<Half, double>;
+  } else if (from.code == TypeCode::bfloat && job.to.dtype == half) {
+    job.read = read<QuietBrain, float>;
   }
   job.write = type_of_part(to)->write[static_cast<int>(job.via)];
   if (from.is_complex()) job.imaginary_from = from.bits / 16;
