@@ -356,7 +356,7 @@ Status can_cast(DType from, DType to, Casting casting) noexcept {
 
 void convert_elements(const Descriptor& to, const Descriptor& from) noexcept {
   if (from.size() == 0) return;
-  const Job job = job_for(to.dtype, from.dtype);
+  Job job = job_for(to.dtype, from.dtype);
   if (job.read == nullptr && job.turn <= 1 &&
       ((to.c_contiguous() && from.c_contiguous()) || (to.f_contiguous() && from.f_contiguous()))) {
     std::memcpy(to.data, from.data, static_cast<std::size_t>(from.nbytes()));
@@ -377,6 +377,10 @@ void convert_elements(const Descriptor& to, const Descriptor& from) noexcept {
     axes[n++] = {from.dtype.count, lane_stride(to.dtype), lane_stride(from.dtype)};
   }
   n = arrange(axes, n);
+  const auto size = static_cast<std::int64_t>(job.size);
+  if (job.read == nullptr && job.turn <= 1 && n > 1 && axes[n - 1].to == size && axes[n - 1].from == size) {
+    job.size *= static_cast<std::size_t>(axes[--n].extent);  // what is dense in both moves as one element
+  }
   const Axis inner = n > 0 ? axes[n - 1] : Axis{1, 0, 0};
   Run out{static_cast<char*>(to.data), 0, inner.to};
   Run source{static_cast<char*>(from.data), 0, inner.from};

@@ -37,8 +37,13 @@ struct Source {
       strides.resize(shape.size() + 1);
       c_strides(static_cast<int>(shape.size()), shape.data(), t.itemsize(), strides.data());
     }
-    desc = {const_cast<void*>(data), shape.data(), t.packed() ? nullptr : strides.data(), t, cpu_device,
-            static_cast<std::int32_t>(shape.size()), flag_readonly};
+    desc = {const_cast<void*>(data),
+            shape.data(),
+            t.packed() ? nullptr : strides.data(),
+            t,
+            cpu_device,
+            static_cast<std::int32_t>(shape.size()),
+            flag_readonly};
   }
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
@@ -111,7 +116,8 @@ void test_what_a_copy_is_like() {
 void test_choice_of_dtype() {
   const std::int32_t whole[] = {1, -2};
   const Source s(whole, of<std::int32_t>, {2});
-  const DType wanted[] = {of<std::uint8_t>, of<float>, of<double>, of<std::int32_t>.with_swapped(true), of<std::int32_t>};
+  const DType wanted[] = {of<std::uint8_t>, of<float>, of<double>, of<std::int32_t>.with_swapped(true),
+                          of<std::int32_t>};
   Request r;
   r.dtypes = wanted;
   r.n_dtypes = 4;
@@ -208,7 +214,8 @@ void test_rounding() {
   CHECK_EQ(cast<std::uint16_t>(1.0f + 0x1p-8f, of<float>, bf16), 0x3f80);
   CHECK_EQ(cast<std::uint16_t>(1.0f + 3 * 0x1p-8f, of<float>, bf16), 0x3f82);
   CHECK_EQ(cast<std::uint16_t>(std::numeric_limits<float>::max(), of<float>, bf16), 0x7f80);
-  CHECK_EQ(cast<float>((std::int64_t{1} << 62) + (std::int64_t{1} << 38) + 1), 0x1.000002p62f);  // not by way of a double
+  CHECK_EQ(cast<float>((std::int64_t{1} << 62) + (std::int64_t{1} << 38) + 1),
+           0x1.000002p62f);  // not by way of a double
   CHECK_EQ(cast<float>(UINT64_MAX), 0x1p64f);
   CHECK_EQ(cast<float>(1e300), std::numeric_limits<float>::infinity());
 }
@@ -267,7 +274,8 @@ void check_layout(const Source& s, Order order) {
   r.has_dtype = false;
   const Made same(s.desc, r);
   CHECK(wide.status == Status::ok && same.status == Status::ok);
-  CHECK(order == Order::f ? wide->f_contiguous() && same->f_contiguous() : wide->c_contiguous() && same->c_contiguous());
+  CHECK(order == Order::f ? wide->f_contiguous() && same->f_contiguous()
+                          : wide->c_contiguous() && same->c_contiguous());
   Ints index(s.shape.size(), 0);
   const auto at = [&index](const Descriptor& d) {
     const char* p = static_cast<const char*>(d.data);

@@ -6,6 +6,7 @@ Values are held to NumPy's astype, bit by bit; those of bfloat16 to ml_dtypes.
 
 from __future__ import annotations
 
+import importlib
 import platform
 import sys
 import types
@@ -188,7 +189,7 @@ def test_choice_of_dtype(copies: Any) -> None:
 def test_what_cannot_be_met(copies: Any) -> None:
     x = np.zeros((2, 3), "f4")
     assert copies.copied(x, ndim=3) == "mismatch: the array has 2 dimensions, 3 were asked for"
-    assert copies.copied(x, device="cuda:0") == "device: the array is on cpu, cuda:0 was asked for"
+    assert copies.copied(x, device="cuda:0") == "other device: a copy is made on the host, cuda:0 was asked for"
     assert copies.copied(x, device="cpu").device == "cpu"
     assert copies.copied(np.broadcast_to(np.int8(1), (2**31, 2**31)), ("float64",)).startswith("no memory: ")
 
@@ -218,7 +219,7 @@ class WithNamespace(Unknown):
 
     namespace = types.ModuleType("another_library")
 
-    def __array_namespace__(self, *, api_version: object = None) -> types.ModuleType:  # noqa: ARG002
+    def __array_namespace__(self, *, api_version: object = None) -> types.ModuleType:
         return self.namespace
 
 
@@ -233,7 +234,7 @@ def test_convert_as_the_package_does(copies: Any, way: Way) -> None:
             assert isinstance(made, np.ndarray)
             assert (made.shape, made.ctypes.data) == ((2, 3), array.ptr)
             assert copies.convert(made, to) is made
-    strict = pytest.importorskip("array_api_strict")
+    strict = importlib.import_module("array_api_strict")
     assert type(copies.convert(array, strict)) is type(strict.zeros(1))
     with pytest.raises(ValueError, match="no array library"):
         copies.convert(array, "nobody")

@@ -46,9 +46,7 @@ PyObject* copied(PyObject*, PyObject* args, PyObject* keywords) {
   anyarray::DType dtypes[most];
   anyarray::Request request;
   if (dtype_names != nullptr && !read_dtypes(dtype_names, dtypes, &request)) return nullptr;
-  request.order = *order == 'C'   ? anyarray::Order::c
-                  : *order == 'F' ? anyarray::Order::f
-                                  : anyarray::Order::any;
+  request.order = *order == 'C' ? anyarray::Order::c : *order == 'F' ? anyarray::Order::f : anyarray::Order::any;
   request.ndim = static_cast<std::int8_t>(ndim);
   request.writable = true;
   request.layout = bytewise != 0 ? anyarray::layout_bytes : 0u;
