@@ -4,6 +4,7 @@
 // there is a reader and a writer for each type instead of a loop for each pair.
 #include "src/core/convert_elements.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "src/core/dtype_table.h"
@@ -219,6 +220,24 @@ void move_any(char* to, std::int64_t to_stride, const char* from, std::int64_t f
   }
 }
 
+template <class T>
+void turn_each(char* p, const char* end) noexcept {
+  for (; p < end; p += sizeof(T)) {
+    T v;
+    std::memcpy(&v, p, sizeof v);
+    v = reversed(v);
+    std::memcpy(p, &v, sizeof v);
+  }
+}
+/// Reverses the bytes of each unit.
+void turn_units(char* p, std::size_t size, std::size_t unit) noexcept {
+  const char* const end = p + size;
+  if (unit == 2) return turn_each<std::uint16_t>(p, end);
+  if (unit == 4) return turn_each<std::uint32_t>(p, end);
+  if (unit == 8) return turn_each<std::uint64_t>(p, end);
+  for (; p < end; p += unit) std::reverse(p, p + unit);
+}
+
 void move_bytes(const Job& job, const Run& to, const Run& from, std::int64_t n) noexcept {
   const auto size = static_cast<std::int64_t>(job.size);
   char* const out = to.base + to.offset;
@@ -229,16 +248,7 @@ void move_bytes(const Job& job, const Run& to, const Run& from, std::int64_t n) 
     move_any(out, to.stride, source, from.stride, n, job.size);
   }
   if (job.turn <= 1) return;
-  for (std::int64_t i = 0; i < n; ++i) {
-    char* p = out + i * to.stride;
-    for (char* const end = p + size; p < end; p += job.turn) {
-      for (std::size_t k = 0; k < job.turn / 2; ++k) {
-        const char c = p[k];
-        p[k] = p[job.turn - 1 - k];
-        p[job.turn - 1 - k] = c;
-      }
-    }
-  }
+  for (std::int64_t i = 0; i < n; ++i) turn_units(out + i * to.stride, job.size, job.turn);
 }
 
 template <class H>

@@ -8,6 +8,7 @@
 #include <deque>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "anyarray/complex.h"
@@ -31,7 +32,8 @@ constexpr DType bf16 = make_dtype(TypeCode::bfloat, 16);
 struct Source {
   Ints shape, strides;
   Descriptor desc;
-  Source(const void* data, DType t, Ints extents, Ints steps = {}) : shape(extents), strides(steps) {
+  Source(const void* data, DType t, Ints extents, Ints steps = {})
+      : shape(std::move(extents)), strides(std::move(steps)) {
     shape.reserve(1);  // never null
     if (strides.empty()) {
       strides.resize(shape.size() + 1);
@@ -291,7 +293,10 @@ void check_layout(const Source& s, Order order) {
     std::memcpy(&kept, at(*same), sizeof kept);
     std::memcpy(&cast, at(*wide), sizeof cast);
     equal &= given == kept && static_cast<double>(given) == cast;
-    for (std::size_t i = index.size(); i-- > 0 && ++index[i] == s.shape[i];) index[i] = 0;
+    for (std::size_t i = index.size(); i > 0; --i) {
+      if (++index[i - 1] < s.shape[i - 1]) break;
+      index[i - 1] = 0;
+    }
   }
   CHECK(equal);
 }
