@@ -11,7 +11,7 @@ namespace ANYARRAY_HIDDEN casters {
 
 /// The function table of this extension, imported with the first use. Null with ImportError set.
 inline const CApi* table() noexcept {
-  const CApi*& api = detail::state.api;
+  const CApi*& api = detail::current_state().api;
   if (__builtin_expect(api == nullptr, 0)) api = import_anyarray();
   return api;
 }

@@ -26,7 +26,7 @@ inline void install(const nanobind::module_& module) {
     Py_XDECREF(name);
     return is;
   };
-  if (table() == nullptr || !wrap_module(module.ptr(), is_function)) throw nanobind::python_error();
+  if (table() == nullptr || !wrap_module(module.ptr(), {is_function})) throw nanobind::python_error();
 }
 
 }  // namespace ANYARRAY_HIDDEN casters

@@ -5,6 +5,12 @@
 #pragma once
 #include <anyarray/python.h>
 
+/// Whether this extension was loaded by several interpreters, in a library where it may be. Defined by the library's
+/// header, before it includes this one.
+#if !defined(ANYARRAY_SEVERAL_INTERPRETERS)
+#define ANYARRAY_SEVERAL_INTERPRETERS() false
+#endif
+
 /// What follows keeps state of one extension module: each has its own.
 #if defined(__GNUC__)
 #define ANYARRAY_HIDDEN __attribute__((visibility("hidden")))
@@ -32,16 +38,31 @@ struct Note {
 /// several threads may be, so notes are told apart by thread, and by number from those of the calls around them.
 struct State {
   const CApi* api = nullptr;
-  std::uint64_t number = 0;     // grows with each note, and each wrapped call that fails
-  std::uint32_t active = 0;     // wrapped calls under way, on all threads
-  std::uint32_t n = 0;          // notes there are
-  std::uint64_t failed_at = 0;  // `number` when the last wrapped call failed
-  PyObject* failed = nullptr;   // its exception: compared, never followed
-  Note notes[64];               // more are let go: only words are lost
-  void (*originals[8])() = {};  // the vectorcall functions that were wrapped: of a library, not of each function
+  std::int64_t interpreter = -1;  // that `api` is of, where there are several
+  std::uint64_t number = 0;       // grows with each note, and each wrapped call that fails
+  std::uint32_t active = 0;       // wrapped calls under way, on all threads
+  std::uint32_t n = 0;            // notes there are
+  std::uint64_t failed_at = 0;    // `number` when the last wrapped call failed
+  PyObject* failed = nullptr;     // its exception: compared, never followed
+  Note notes[64];                 // more are let go: only words are lost
+  void (*originals[8])() = {};    // the vectorcall functions that were wrapped: of a library, not of each function
 };
 
 inline State state;
+
+/// The same of a thread, where interpreters, each with a lock of its own, run at the same time.
+inline State& state_of_thread() noexcept {
+  static thread_local State s;
+  const std::int64_t interpreter = PyInterpreterState_GetID(PyInterpreterState_Get());
+  if (s.interpreter != interpreter) {
+    s.interpreter = interpreter;
+    s.api = nullptr;
+  }
+  return s;
+}
+inline State& current_state() noexcept {
+  return __builtin_expect(ANYARRAY_SEVERAL_INTERPRETERS(), 0) ? state_of_thread() : state;
+}
 
 /// The exception that is set, normalised and with its traceback, taken away. Null where none is set.
 inline PyObject* fetch_error() noexcept {
@@ -71,7 +92,7 @@ inline void restore_error(PyObject* error) noexcept {
 
 /// Notes something for the call under way on this thread; false where none is.
 inline bool add_note(PyObject* object, AskAgain ask, const char* parameter) noexcept {
-  State& s = state;
+  State& s = current_state();
   if (s.active == 0 || s.n == sizeof s.notes / sizeof s.notes[0]) return false;
   Py_INCREF(object);
   s.notes[s.n++] = {object, ask, parameter, PyThread_get_thread_ident(), ++s.number};
@@ -118,23 +139,24 @@ inline PyObject* attribute(PyObject* object, const char* name) noexcept {
   return found;
 }
 
-/// Whether it is the TypeError with which the library says that no overload of `function` took the arguments: made just
-/// now, not one that came out of what the function called.
-inline bool is_overload_error(PyObject* error, PyObject* function, bool from_inside) noexcept {
+/// How the TypeError begins with which a library says that no overload of `function` took the arguments. A new
+/// reference; null where that can't be told.
+using HeadOf = PyObject* (*)(PyObject* function);
+
+/// Whether it is that TypeError: made just now, not one that came out of what the function called.
+inline bool is_overload_error(PyObject* error, PyObject* function, HeadOf head_of, bool from_inside) noexcept {
   if (reinterpret_cast<PyObject*>(Py_TYPE(error)) != PyExc_TypeError || from_inside) return false;
   PyObject* const traceback = PyException_GetTraceback(error);
   PyObject* const cause = PyException_GetCause(error);
   Py_XDECREF(traceback);
   Py_XDECREF(cause);
   if (traceback != nullptr || cause != nullptr) return false;
-  PyObject* const name = attribute(function, "__name__");
-  PyObject* const start = name != nullptr ? PyUnicode_FromFormat("%S(): incompatible ", name) : nullptr;
+  PyObject* const start = head_of(function);
   PyObject* const middle = PyUnicode_FromString(" arguments. The following argument types are supported:\n");
   PyObject* const text = PyObject_Str(error);
   const bool is = start != nullptr && middle != nullptr && text != nullptr &&
                   PyUnicode_Tailmatch(text, start, 0, PY_SSIZE_T_MAX, -1) == 1 && PyUnicode_Contains(text, middle) == 1;
   PyErr_Clear();
-  Py_XDECREF(name);
   Py_XDECREF(start);
   Py_XDECREF(middle);
   Py_XDECREF(text);
@@ -200,7 +222,7 @@ inline PyObject* reason_of(PyObject* error) noexcept {
 /// The reason of one refusal as a line of `*lines`, which is replaced; `*cause` is its exception where there is none
 /// yet. False with an exception set where the object, asked again, was interrupted.
 inline bool add_reason(const Note& note, PyObject** lines, PyObject** cause) noexcept {
-  const Status s = note.ask(state.api, note.object);
+  const Status s = note.ask(current_state().api, note.object);
   PyObject* const error = fetch_error();
   if (s == Status::interrupted && error != nullptr) return restore_error(error), false;
   PyObject* const type = type_name(note.object);
@@ -250,12 +272,12 @@ inline bool add_reasons(PyObject* error, const Note* notes, std::uint32_t n) noe
   return !PyErr_Occurred();
 }
 
-/// The end of a wrapped call that failed, or in which something was noted. `before`: State::number when it began.
+/// The end of a wrapped call that failed, or in which something was noted. `before`: State::number when it began,
+/// with the same State.
 #if defined(__GNUC__)
 __attribute__((cold, noinline))
 #endif
-inline PyObject* settle(PyObject* function, PyObject* result, std::uint64_t before) noexcept {
-  State& s = state;
+inline PyObject* settle(State& s, PyObject* function, HeadOf head_of, PyObject* result, std::uint64_t before) noexcept {
   PyObject* error = result == nullptr ? fetch_error() : nullptr;
   const bool from_inside = s.failed_at > before && error == s.failed;
   Note mine[sizeof s.notes / sizeof s.notes[0]];
@@ -279,7 +301,7 @@ inline PyObject* settle(PyObject* function, PyObject* result, std::uint64_t befo
     Py_XDECREF(error);
     result = nullptr;
     error = waiting;
-  } else if (error != nullptr && n > 0 && is_overload_error(error, function, from_inside) &&
+  } else if (error != nullptr && n > 0 && is_overload_error(error, function, head_of, from_inside) &&
              !add_reasons(error, mine, n)) {
     Py_DECREF(error);
     error = fetch_error();

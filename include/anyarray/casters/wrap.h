@@ -8,17 +8,33 @@ namespace anyarray {
 namespace ANYARRAY_HIDDEN casters {
 namespace detail {
 
+/// What has to be known of a binding library.
+struct Library {
+  bool (*is_function)(PyObject*);
+  void (*wrap)(PyObject* function) noexcept = nullptr;  // may see a function again; null: by its vectorcall
+  bool knows_own = false;  // is_function() knows those of this extension alone, whatever their __module__
+  bool (*is_class)(PyObject*) = nullptr;  // classes to look into, whatever their __module__
+};
+
 #if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
+
+/// Of functions that have their name.
+inline PyObject* head_by_name(PyObject* function) noexcept {
+  PyObject* const name = attribute(function, "__name__");
+  PyObject* const head = name != nullptr ? PyUnicode_FromFormat("%S(): incompatible ", name) : nullptr;
+  Py_XDECREF(name);
+  return head;
+}
 
 template <int k>
 PyObject* wrapped_call(PyObject* function, PyObject* const* args, std::size_t nargsf, PyObject* names) noexcept {
-  State& s = state;
+  State& s = current_state();
   const std::uint64_t before = s.number;
   ++s.active;
-  PyObject* const result = reinterpret_cast<vectorcallfunc>(s.originals[k])(function, args, nargsf, names);
+  PyObject* const result = reinterpret_cast<vectorcallfunc>(state.originals[k])(function, args, nargsf, names);
   --s.active;
   if (__builtin_expect(result != nullptr && s.number == before, 1)) return result;
-  return settle(function, result, before);
+  return settle(s, function, head_by_name, result, before);
 }
 
 inline constexpr vectorcallfunc wrappers[] = {wrapped_call<0>, wrapped_call<1>, wrapped_call<2>, wrapped_call<3>,
@@ -44,10 +60,14 @@ inline void wrap(PyObject* function) noexcept {
   }
 }
 
-/// Wraps what `scope` (a module or a class) holds: functions that `is_ours` knows, those in properties and static
+inline void wrap_for(const Library& library, PyObject* function) noexcept {
+  library.wrap != nullptr ? library.wrap(function) : wrap(function);
+}
+
+/// Wraps what `scope` (a module or a class) holds: functions of the library, those in properties and static
 /// methods, and all in its classes and submodules. Of this module (its name is `home`) and below alone. False with an
 /// exception set.
-inline bool wrap_all(PyObject* scope, PyObject* home, bool (*is_ours)(PyObject*), PyObject* seen) noexcept;
+inline bool wrap_all(PyObject* scope, PyObject* home, const Library& library, PyObject* seen) noexcept;
 
 /// Whether the object says that it is of the module. One that says nothing, as accessors of properties do, is of what
 /// it was found in.
@@ -64,14 +84,16 @@ inline bool is_at_home(PyObject* object, const char* attribute_name, PyObject* h
   return is;
 }
 
-inline bool wrap_one(PyObject* object, PyObject* home, bool (*is_ours)(PyObject*), PyObject* seen) noexcept {
-  if (is_ours(object)) {
-    if (is_at_home(object, "__module__", home)) wrap(object);
+inline bool wrap_one(PyObject* object, PyObject* home, const Library& library, PyObject* seen) noexcept {
+  if (library.is_function(object)) {
+    if (library.knows_own || is_at_home(object, "__module__", home)) wrap_for(library, object);
     return true;
   }
   const bool is_module = PyModule_Check(object);
   if (is_module || PyType_Check(object)) {
-    return !is_at_home(object, is_module ? "__name__" : "__module__", home) || wrap_all(object, home, is_ours, seen);
+    const bool inside = (!is_module && library.is_class != nullptr && library.is_class(object)) ||
+                        is_at_home(object, is_module ? "__name__" : "__module__", home);
+    return !inside || wrap_all(object, home, library, seen);
   }
   const char* parts[] = {"__func__", nullptr};  // of static methods and their kin
   if (PyObject_TypeCheck(object, &PyProperty_Type)) {
@@ -82,13 +104,16 @@ inline bool wrap_one(PyObject* object, PyObject* home, bool (*is_ours)(PyObject*
   }
   for (const char* part : parts) {
     PyObject* const inner = part != nullptr ? attribute(object, part) : nullptr;
-    if (inner != nullptr && is_ours(inner) && is_at_home(inner, "__module__", home)) wrap(inner);
+    if (inner != nullptr && library.is_function(inner) &&
+        (library.knows_own || is_at_home(inner, "__module__", home))) {
+      wrap_for(library, inner);
+    }
     Py_XDECREF(inner);
   }
   return true;
 }
 
-inline bool wrap_all(PyObject* scope, PyObject* home, bool (*is_ours)(PyObject*), PyObject* seen) noexcept {
+inline bool wrap_all(PyObject* scope, PyObject* home, const Library& library, PyObject* seen) noexcept {
   PyObject* const key = PyLong_FromVoidPtr(scope);
   const int known = key != nullptr ? PySet_Contains(seen, key) : -1;
   const bool added = known == 0 && PySet_Add(seen, key) == 0;
@@ -98,7 +123,7 @@ inline bool wrap_all(PyObject* scope, PyObject* home, bool (*is_ours)(PyObject*)
   PyObject* const items = contents != nullptr ? PyMapping_Values(contents) : nullptr;
   bool going = items != nullptr;
   for (Py_ssize_t i = 0, n = going ? PyList_Size(items) : 0; going && i < n; ++i) {
-    going = wrap_one(PyList_GetItem(items, i), home, is_ours, seen);
+    going = wrap_one(PyList_GetItem(items, i), home, library, seen);
   }
   Py_XDECREF(contents);
   Py_XDECREF(items);
@@ -111,15 +136,15 @@ inline bool wrap_all(PyObject* scope, PyObject* home, bool (*is_ours)(PyObject*)
 
 /// From now on the TypeErrors of the functions in `module` say why. False with an exception set. Does nothing under the
 /// limited API, which doesn't show where a function keeps its vectorcall, and without the GIL.
-inline bool wrap_module(PyObject* module, bool (*is_ours)(PyObject*)) noexcept {
+inline bool wrap_module(PyObject* module, const detail::Library& library) noexcept {
 #if defined(Py_LIMITED_API) || defined(Py_GIL_DISABLED)
   static_cast<void>(module);
-  static_cast<void>(is_ours);
+  static_cast<void>(library);
   return true;
 #else
   PyObject* const home = PyObject_GetAttrString(module, "__name__");
   PyObject* const seen = home != nullptr ? PySet_New(nullptr) : nullptr;
-  const bool done = seen != nullptr && detail::wrap_all(module, home, is_ours, seen);
+  const bool done = seen != nullptr && detail::wrap_all(module, home, library, seen);
   Py_XDECREF(home);
   Py_XDECREF(seen);
   return done;
