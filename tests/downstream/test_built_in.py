@@ -134,6 +134,18 @@ def test_engines_in_one_process_take_from_each_other(table: Any) -> None:
         aa.view(Wrong(), policy=["dlpack_exchange"])
 
 
+DTYPES = ["f4", ">i8", "?", "M8[ms]", "U3", "V7", [("a", "i4"), ("b", "f8", (2, 3)), ("c", [("d", "u1")])]]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_dtypes_of_another_engine(table: Any, dtype: Any) -> None:
+    x = np.zeros(2, dtype)
+    theirs, ours = table.array(x, "default").dtype, aa.view(x).dtype
+    assert aa.DType(theirs) == ours == theirs
+    assert hash(theirs) == hash(ours)
+    assert aa.view(x, dtype=theirs).dtype == ours
+
+
 def test_policies_are_its_own(table: Any) -> None:
     with aa.default_policy(["cuda_array_interface"]):
         assert table.facts(b"abc")["size"] == 3
@@ -160,15 +172,15 @@ def test_copies_and_pickles(table: Any, built_in: Path, tmp_path: Path) -> None:
 
 
 def test_two_of_one_name(table: Any, built_in: Path, tmp_path: Path) -> None:
-    file = shutil.copy(built_in / "inside" / "table.so", tmp_path / "table.so")
-    other = load(Path(file), "inside.table")
-    first, second = (t.array(b"abc", "default") for t in (table, other))
+    several = importlib.import_module("inside.several")
+    other = load(Path(shutil.copy(built_in / "inside" / "several.so", tmp_path)), "inside.several")
+    first, second = (extension.array(b"abc") for extension in (several, other))
     assert type(first) is not type(second) and first.tolist() == second.tolist()
-    assert type(second).__module__ == "inside.table._anyarray2"
+    assert type(second).__module__ == "inside.several._anyarray2"
     assert table.array(second, "default").owner is second
     with pytest.raises(BufferError) as wrong:
-        other.array([1], "default")
-    assert type(wrong.value).__module__ == "inside.table._anyarray2.errors"
+        other.array([1])
+    assert type(wrong.value).__module__ == "inside.several._anyarray2.errors"
 
 
 def forget(prefix: str) -> dict[str, ModuleType]:

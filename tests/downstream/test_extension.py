@@ -155,11 +155,16 @@ def test_nothing_is_left_behind(way: Way) -> None:
     table = way.extension("table")
     matrix = np.zeros((3, 4), "f4").T
 
+    def refuse(x: object) -> None:
+        try:
+            table.array(x, "numpy")
+        except BufferError:
+            return
+        raise AssertionError
+
     def work() -> None:
-        with pytest.raises(BufferError):
-            table.array([1], "default")
-        with pytest.raises(BufferError):
-            table.array(np.zeros(2, object), "numpy")
+        refuse([1])
+        refuse(np.zeros(2, object))
         array = table.array(matrix, "default")
         assert (str(array.dtype), str(array.device), array.tolist()) == ("float32", "cpu", matrix.tolist())
         assert table.explain(matrix).ok and not table.explain(None).ok
@@ -167,11 +172,11 @@ def test_nothing_is_left_behind(way: Way) -> None:
         table.keep(matrix)
         table.let_go()
 
-    for _ in range(20):
+    for _ in range(1000):  # the interpreter keeps some blocks for code that runs often
         work()
     gc.collect()
     blocks, live = sys.getallocatedblocks(), way.live("table")
-    for _ in range(200):
+    for _ in range(500):
         work()
     gc.collect()
     assert sys.getallocatedblocks() - blocks < 100 and way.live("table") == live
