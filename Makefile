@@ -123,7 +123,7 @@ bench-smoke: $(VENV)/.with-bench  ## the benchmarks once, fast: that they run, n
 # --- style ------------------------------------------------------------------------------------------------------
 
 CXX_FILES = $(shell find $(wildcard include src tests benchmarks examples) -name '*.h' -o -name '*.cpp')
-PY_DIRS = $(wildcard python tests benchmarks examples docs)
+PY_DIRS = $(wildcard python src tests benchmarks examples docs)
 TIDY_FILES = $(shell find src tests/cpp -name '*.cpp')
 
 lint: $(VENV)/.with-lint  ## clang-format, clang-tidy, ruff, mypy --strict

@@ -276,11 +276,12 @@ for left in ("pass", BEHIND, BEHIND):
     interpreters.destroy(first)
     interpreters.destroy(second)
 assert here.tolist() == [0, 0, 0] and sys.modules["inside.several._anyarray._core"]._live() == 1
+import os
 def memory():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
-import os
-for n in range(45 if sys.version_info < (3, 12) else 0):  # from 3.12 on, interpreters keep megabytes by themselves
+# From 3.12 on, interpreters keep megabytes by themselves; a sanitizer keeps what is freed.
+for n in range(0 if sys.version_info >= (3, 12) or os.environ.get("ANYARRAY_SANITIZED") else 45):
     if n == 5:
         before = memory()
     identifier = interpreters.create()
