@@ -33,12 +33,17 @@ def prefix_files() -> set[str]:
         f"lib/cmake/anyarray/{name}.cmake"
         for name in ("anyarrayConfig", "anyarrayConfigVersion", "anyarrayTargets", "anyarrayTargets-release")
     }
-    return public | package | {f"lib/pkgconfig/{name}.pc" for name in ("anyarray", "anyarray-core")} | {
-        "lib/libanyarray_core.a"
-    }
+    return (
+        public
+        | package
+        | {f"lib/pkgconfig/{name}.pc" for name in ("anyarray", "anyarray-core")}
+        | {"lib/libanyarray_core.a"}
+    )
 
 
 def package_files(extension_suffix: str) -> set[str]:
     """What a wheel holds beside its metadata: the Python package, the extension, and the prefix inside the package."""
     modules = {name.removeprefix("python/") for name in repository_files() if name.startswith("python/")}
-    return modules | {f"anyarray/_core{extension_suffix}"} | {f"anyarray/cmake_prefix/{name}" for name in prefix_files()}
+    return (
+        modules | {f"anyarray/_core{extension_suffix}"} | {f"anyarray/cmake_prefix/{name}" for name in prefix_files()}
+    )

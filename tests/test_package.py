@@ -10,9 +10,9 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from repository import package_files
 
 import anyarray as aa
+from repository import package_files
 
 PREFIX = Path(aa.__file__).parent / "cmake_prefix"
 

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from repository import ROOT, repository_files
 
 CXX = {".h", ".cpp", ".def"}
@@ -250,7 +251,9 @@ def test_no_unfinished_work() -> None:
 def test_ci_runs_make_targets_that_exist() -> None:
     stages = re.findall(r"^stage ([\w-]+)$", read(".ci/run"), re.M)
     targets = set(re.findall(r"^([\w-]+):", read("Makefile"), re.M))
-    assert {"test", "test-all", "lint", "asan", "pythons", "downstream", "bench-smoke", "wheel"} <= set(stages) <= targets
+    assert (
+        {"test", "test-all", "lint", "asan", "pythons", "downstream", "bench-smoke", "wheel"} <= set(stages) <= targets
+    )
 
 
 def test_versions_agree() -> None:
