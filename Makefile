@@ -27,7 +27,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-all test-cpp test-python downstream lint format asan bench bench-smoke pythons clean distclean
+.PHONY: help demo docs test test-all test-cpp test-python downstream wheel test-wheel lint format asan bench bench-smoke pythons clean distclean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -70,6 +70,21 @@ test-python: $(VENV)/.with-test  ## the Python tests
 
 downstream: $(VENV)/.with-test  ## projects that use the installed package, the README's examples
 	$(RUN) $(PYTEST) tests/downstream tests/test_readme.py
+
+# What is released: sdist and wheel, and the wheel tested in an environment of its own, as cibuildwheel does it in its
+# containers by the same target. Tests of the rows that need no library but NumPy, of exports, of projects in C++.
+WHEEL_TESTS := $(addprefix tests/python/test_,array.py numpy_row.py buffer_row.py dlpack_row.py produce.py) tests/downstream
+wheel: $(VENV)/.with-test  ## sdist and wheel in dist/, auditwheel's verdict, the wheel tested by itself
+	rm -rf dist build/wheel-venv
+	$(BIN)/python -c 'from scikit_build_core.build import build_sdist; build_sdist("dist")'
+	$(RUN) $(PIP) wheel --no-build-isolation --no-deps --wheel-dir dist dist/*.tar.gz
+	$(BIN)/auditwheel show dist/*.whl
+	$(BIN)/python -m venv build/wheel-venv
+	build/wheel-venv/bin/python -m pip --disable-pip-version-check --quiet install "$$(ls $(ROOT)/dist/*.whl)[test-wheel]"
+	PATH="$(ROOT)/build/wheel-venv/bin:$$PATH" $(MAKE) test-wheel
+
+test-wheel:  # with the Python that is first on PATH, in which the wheel is installed
+	python -m pytest $(WHEEL_TESTS)
 
 # ASan and UBSan: the C++ tests with the leak check; then the Python tests on an extension built with both. The
 # interpreter and the libraries leak at exit, so leaks are counted by the tests themselves there.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects that use anyarray as a stranger would: from an install prefix, and from the installed package."""
+"""Projects that use the installed package as a stranger would."""
 
 from __future__ import annotations
 
@@ -14,71 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from projects import HERE, PACKAGE_PREFIX, ROOT, build, run
 
 import anyarray as aa
-
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-PACKAGE_PREFIX = Path(aa.__file__).parent / "cmake_prefix"
-
-
-def run(*command: str | Path, cwd: Path | None = None) -> str:
-    """Run a command; its output, or a failed test that shows it."""
-    done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    assert done.returncode == 0, f"{command[0]} ended with {done.returncode}:\n{done.stdout}"
-    return done.stdout
-
-
-def build(source: Path, build_dir: Path, prefix: Path | None, *options: str) -> None:
-    """Configure and build a CMake project."""
-    cmake = shutil.which("cmake")
-    assert cmake, "cmake is not on PATH: run this by `make test`, which brings it"
-    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-    where = [f"-DCMAKE_PREFIX_PATH={prefix}"] if prefix else []
-    run(cmake, "-S", source, "-B", build_dir, *generator, *where, "-DCMAKE_BUILD_TYPE=Release", *options)
-    run(cmake, "--build", build_dir)
-
-
-@pytest.fixture(scope="module")
-def installed_core(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A prefix with headers, static core and CMake package, built and installed without Python."""
-    folder = tmp_path_factory.mktemp("core")
-    build(ROOT, folder / "build", None, "-DANYARRAY_BUILD_PYTHON=OFF")
-    run("cmake", "--install", folder / "build", "--prefix", folder / "prefix")
-    return folder / "prefix"
-
-
-def test_core_installs_without_python(installed_core: Path) -> None:
-    names = {path.relative_to(installed_core).as_posix() for path in installed_core.rglob("*") if path.is_file()}
-    assert "include/anyarray/anyarray.h" in names
-    assert "include/anyarray/protocols.def" in names
-    assert any(name.endswith("/libanyarray_core.a") for name in names)
-    assert any(name.endswith("/cmake/anyarray/anyarrayConfig.cmake") for name in names)
-    assert not [name for name in names if name.endswith((".so", ".py"))]
-
-
-def test_program_without_python(installed_core: Path, tmp_path: Path) -> None:
-    build(HERE / "program", tmp_path, installed_core)
-    first, second, refused = run(tmp_path / "describe").splitlines()
-    assert first == "float32 on cpu, shape (2, 3), strides (4, 8), 24 bytes, F order: yes"
-    assert second == first
-    assert refused.startswith("refused: ")
-
-
-def test_add_subdirectory_builds_the_core_alone(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
-    shutil.copy(HERE / "program" / "main.cpp", source)
-    (source / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.21)\nproject(inside LANGUAGES CXX)\n"
-        f'add_subdirectory("{ROOT}" anyarray)\n'
-        "add_executable(describe main.cpp)\ntarget_link_libraries(describe PRIVATE anyarray::core)\n"
-    )
-    build(source, tmp_path / "build", None)
-    assert run(tmp_path / "build" / "describe").startswith("float32 on cpu")
-    assert not list((tmp_path / "build").rglob("_core*.so"))
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +32,10 @@ def test_readme_builds_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for language, name in (("cmake", "CMakeLists.txt"), ("cpp", "norm.cpp")):
         (block,) = re.findall(rf"^```{language}\n(.*?)^```", readme, re.M | re.S)
         (tmp_path / name).write_text(block, encoding="utf-8")
-    (said,) = re.findall(r"\$\(python -c '(.*?)'\)", readme)
-    prefix = Path(run(sys.executable, "-c", said).strip())
-    build(tmp_path, tmp_path / "build", prefix, f"-DPython_EXECUTABLE={sys.executable}")
+    (said,) = re.findall(r'-Danyarray_DIR="\$\(python -m anyarray (.*?)\)"', readme)
+    folder = run(sys.executable, "-m", "anyarray", *said.split()).strip()
+    options = (f"-DPython_EXECUTABLE={sys.executable}", f"-Danyarray_DIR={folder}")
+    build(tmp_path, tmp_path / "build", None, *options)
     code = "import norm; print(norm.norm(memoryview(bytes(16)).cast('d', (1, 2))))"
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "build"), prepend=os.pathsep)
     assert run(sys.executable, "-c", code) == "0.0\n"

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the projects of strangers are configured, built and run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import anyarray as aa
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PACKAGE_PREFIX = Path(aa.__file__).parent / "cmake_prefix"
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    """Run a command; its output, or a failed test that shows it."""
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert done.returncode == 0, f"{command[0]} ended with {done.returncode}:\n{done.stdout}"
+    return done.stdout
+
+
+def cmake() -> str:
+    found = shutil.which("cmake")
+    assert found, "cmake is not on PATH: run this by `make test`, which brings it"
+    return found
+
+
+def build(source: Path, build_dir: Path, prefix: Path | None, *options: str) -> None:
+    """Configure and build a CMake project."""
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    where = [f"-DCMAKE_PREFIX_PATH={prefix}"] if prefix else []
+    run(cmake(), "-S", source, "-B", build_dir, *generator, *where, "-DCMAKE_BUILD_TYPE=Release", *options)
+    run(cmake(), "--build", build_dir)
