@@ -98,7 +98,7 @@ static_assert(sizeof(CApi) == 24 + std::size(now) * sizeof(void*) && sizeof(anya
 // --- What C computes -------------------------------------------------------------------------------------------------
 
 void test_itemsize() {
-  for (unsigned code = 0; code < 80; ++code) {
+  for (unsigned code = 0; code <= ANYARRAY_CODE_INTERNED; ++code) {
     for (unsigned attributes = 0; attributes < 4; ++attributes) {
       for (const unsigned bits : {1u, 4u, 6u, 8u, 12u, 16u, 64u, 65535u}) {
         for (const std::uint32_t count : {0u, 1u, 2u, 3u, 7u, 0xffffffffu}) {
