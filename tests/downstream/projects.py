@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -35,3 +36,12 @@ def build(source: Path, build_dir: Path, prefix: Path | None, *options: str) -> 
     where = [f"-DCMAKE_PREFIX_PATH={prefix}"] if prefix else []
     run(cmake(), "-S", source, "-B", build_dir, *generator, *where, "-DCMAKE_BUILD_TYPE=Release", *options)
     run(cmake(), "--build", build_dir)
+
+
+def compiler(cxx: bool) -> str:
+    """What compiles C++, or C: the one that the environment names, as CMake takes it."""
+    names = ["c++", "g++", "clang++"] if cxx else ["cc", "gcc", "clang"]
+    for name in (os.environ.get("CXX" if cxx else "CC"), *names):
+        if name and shutil.which(name):
+            return name
+    raise AssertionError(f"no compiler on PATH: {names}")

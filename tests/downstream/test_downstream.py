@@ -192,59 +192,6 @@ def test_extension_with_the_core_linked(extension: Path, monkeypatch: pytest.Mon
     assert aa._core._live() == live
 
 
-OLDEST_TABLE = """
-import ctypes, sys, types
-class Table(ctypes.Structure):
-    _fields_ = [("head", ctypes.c_uint32 * 4), ("context", ctypes.c_void_p), ("rows", ctypes.c_void_p * 7)]
-table = Table((ctypes.c_uint32 * 4)(ctypes.sizeof(Table), {major}, {minor}, 0))
-new = ctypes.pythonapi.PyCapsule_New
-new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-name = ctypes.create_string_buffer(b"anyarray._core._C_API")
-core = types.ModuleType("anyarray._core")
-core._C_API = new(ctypes.addressof(table), name, None)
-package = types.ModuleType("anyarray")
-package._core = core
-sys.modules.update({{"anyarray": package, "anyarray._core": core}})
-try:
-    import table as extension
-except ImportError as error:
-    print(error)
-"""
-
-
-@pytest.mark.parametrize(
-    ("major", "minor", "advice"), [(0, 0, "upgrade the package anyarray"), (1, 9, "rebuild the extension")]
-)
-def test_newer_extension_says_what_to_upgrade(extension: Path, major: int, minor: int, advice: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(extension)}
-    code = OLDEST_TABLE.format(major=major, minor=minor)
-    done = subprocess.run([sys.executable, "-c", code], env=environment, text=True, capture_output=True)
-    assert done.stdout.strip().endswith(f"the installed anyarray has {major}.{minor}: {advice}"), done.stderr
-
-
-def test_old_extension_runs_with_this_anyarray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Built against the headers as they were when the table had its first rows alone."""
-    prefix = tmp_path / "anyarray" / "cmake_prefix"  # as it lies in the wheel, to which the targets' paths are relative
-    shutil.copytree(PACKAGE_PREFIX, prefix)
-    rows = prefix / "include" / "anyarray" / "c_api.def"
-    text, newer = re.subn(r"^ANYARRAY_FUNCTION\((?!0,)[^;]*?\)\)\n", "", rows.read_text(), flags=re.M)
-    assert newer >= 3
-    rows.write_text(text)
-    header = prefix / "include" / "anyarray" / "c_api.h"
-    header.write_text(re.sub(r"(c_api_minor =) \d+", r"\1 0", header.read_text()))
-    shim = prefix / "include" / "anyarray" / "python.h"
-    whole = shim.read_text()
-    shim.write_text(whole[: whole.index("/// An array that is kept for longer")] + "}  // namespace anyarray\n")
-    (tmp_path / "CMakeLists.txt").write_text(
-        (HERE / "extension" / "CMakeLists.txt").read_text().split("Python_add_library(table")[0]
-    )
-    shutil.copy(HERE / "extension" / "norm.cpp", tmp_path)
-    build(tmp_path, tmp_path / "build", prefix, f"-DPython_EXECUTABLE={sys.executable}")
-    code = "import norm; print(norm.norm(memoryview(bytes(16)).cast('d', (1, 2))))"
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "build"), prepend=os.pathsep)
-    assert run(sys.executable, "-c", code) == "0.0\n"
-
-
 @pytest.fixture(scope="module")
 def two_devices(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The example library, built and imported."""
