@@ -13,20 +13,31 @@
 
 static_assert(sizeof(void*) == 8, "recorded for 64-bit machines");
 
+// --- What is compared ------------------------------------------------------------------------------------------------
+
+#define HOLDS_STRUCT(name, size)                                           \
+  static_assert(sizeof(name) == (size), #name " has another size");        \
+  static_assert(std::is_trivially_copyable_v<name>, #name " isn't plain"); \
+  static_assert(std::is_standard_layout_v<name>, #name " isn't plain");
+#define HOLDS_MEMBER(name, member, type, offset, size)                                     \
+  static_assert(offsetof(name, member) == (offset), #name "::" #member " lies elsewhere"); \
+  static_assert(sizeof(name::member) == (size), #name "::" #member " has another size");   \
+  static_assert(std::is_same_v<decltype(name::member), type>, #name "::" #member " has another type");
+#define HOLDS_ROW(table, offset, result, name, parameters)                                  \
+  static_assert(offsetof(table, name) == (offset), #name " stands elsewhere in the table"); \
+  static_assert(std::is_same_v<decltype(table::name), result(*) parameters>, #name " has another signature");
+
 // --- C's headers -----------------------------------------------------------------------------------------------------
 
-#define ABI_STRUCT(name, c_name, size) \
-  static_assert(sizeof(c_name) == size && std::is_trivial_v<c_name> && std::is_standard_layout_v<c_name>);
-#define ABI_MEMBER(name, c_name, member, type, c_type, offset, size)                       \
-  static_assert(offsetof(c_name, member) == (offset) && sizeof(c_name::member) == (size)); \
-  static_assert(std::is_same_v<decltype(c_name::member), c_type>, #c_name "." #member " has another type");
+#define ABI_STRUCT(name, c_name, size) HOLDS_STRUCT(c_name, size)
+#define ABI_MEMBER(name, c_name, member, type, c_type, offset, size) HOLDS_MEMBER(c_name, member, c_type, offset, size)
 #define ABI_OPAQUE_STRUCT(name, size)
 #define ABI_OPAQUE_MEMBER(name, member, type, offset, size)
-#define ABI_VALUE(name, member, c_name, value) static_assert((c_name) == (value));
+#define ABI_VALUE(name, member, c_name, value) static_assert((c_name) == (value), #c_name " has another value");
 #define ABI_OPAQUE_VALUE(name, member, value)
-#define ABI_ROW(since, offset, result, name, parameters)                                         \
-  static_assert(offsetof(anyarray_c_api, name) == (offset) && ANYARRAY_SINCE_##name == (since)); \
-  static_assert(std::is_same_v<decltype(anyarray_c_api::name), result(*) parameters>, #name " has another signature");
+#define ABI_ROW(since, offset, result, name, parameters)      \
+  HOLDS_ROW(anyarray_c_api, offset, result, name, parameters) \
+  static_assert(ANYARRAY_SINCE_##name == (since), #name " came with another version");
 #include "tests/cpp/abi.def"
 #undef ABI_STRUCT
 #undef ABI_MEMBER
@@ -40,18 +51,14 @@ static_assert(sizeof(void*) == 8, "recorded for 64-bit machines");
 
 namespace anyarray {
 
-#define ABI_OPAQUE_STRUCT(name, size) \
-  static_assert(sizeof(name) == (size) && std::is_trivially_copyable_v<name> && std::is_standard_layout_v<name>);
-#define ABI_STRUCT(name, c_name, size) ABI_OPAQUE_STRUCT(name, size)
-#define ABI_OPAQUE_MEMBER(name, member, type, offset, size)                            \
-  static_assert(offsetof(name, member) == (offset) && sizeof(name::member) == (size)); \
-  static_assert(std::is_same_v<decltype(name::member), type>, #name "::" #member " has another type");
-#define ABI_MEMBER(name, c_name, member, type, c_type, offset, size) ABI_OPAQUE_MEMBER(name, member, type, offset, size)
-#define ABI_OPAQUE_VALUE(name, member, value) static_assert(static_cast<std::uint32_t>(name::member) == (value));
+#define ABI_STRUCT(name, c_name, size) HOLDS_STRUCT(name, size)
+#define ABI_MEMBER(name, c_name, member, type, c_type, offset, size) HOLDS_MEMBER(name, member, type, offset, size)
+#define ABI_OPAQUE_STRUCT HOLDS_STRUCT
+#define ABI_OPAQUE_MEMBER HOLDS_MEMBER
+#define ABI_OPAQUE_VALUE(name, member, value) \
+  static_assert(static_cast<std::uint32_t>(name::member) == (value), #name "::" #member " has another value");
 #define ABI_VALUE(name, member, c_name, value) ABI_OPAQUE_VALUE(name, member, value)
-#define ABI_ROW(since, offset, result, name, parameters) \
-  static_assert(offsetof(CApi, name) == (offset));       \
-  static_assert(std::is_same_v<decltype(CApi::name), result(*) parameters>, #name " has another signature");
+#define ABI_ROW(since, offset, result, name, parameters) HOLDS_ROW(CApi, offset, result, name, parameters)
 #include "tests/cpp/abi.def"
 #undef ABI_STRUCT
 #undef ABI_MEMBER
