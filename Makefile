@@ -27,7 +27,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-all test-cpp test-python downstream wheel test-wheel lint format asan bench bench-smoke pythons clean distclean
+.PHONY: help demo docs test test-all test-cpp test-python downstream wheel test-wheel lint format asan bench bench-smoke pythons abi3 clean distclean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -126,6 +126,20 @@ ifeq ($(PYTHON_NEWEST),)
 else
 	$(MAKE) test-python VENV=.venv-3.13 PYTHON=$(PYTHON_NEWEST)
 endif
+	$(MAKE) abi3
+
+# $(1) builds, and both run it.
+ABI3 = PATH="$(ROOT)/$(1)/bin:$$PATH" ANYARRAY_OTHER_PYTHONS=$(ROOT)/$(2)/bin/python \
+       $(1)/bin/python -m pytest tests/downstream/test_abi3.py
+abi3:  ## one binary for the limited API, built by the oldest and by the newest Python, each time run by both
+ifeq ($(and $(PYTHON_OLDEST),$(PYTHON_NEWEST)),)
+	@echo "NOT RUN: this needs python3.10 and python3.13: no binary was built by one and run by the other"
+else
+	$(MAKE) .venv-3.10/.with-test VENV=.venv-3.10 PYTHON=$(PYTHON_OLDEST)
+	$(MAKE) .venv-3.13/.with-test VENV=.venv-3.13 PYTHON=$(PYTHON_NEWEST)
+	$(call ABI3,.venv-3.10,.venv-3.13)
+	$(call ABI3,.venv-3.13,.venv-3.10)
+endif
 
 # --- benchmarks -------------------------------------------------------------------------------------------------
 
@@ -156,6 +170,7 @@ format: $(VENV)/.with-lint  ## rewrite all files in the project's format
 
 docs: $(VENV)/.with-test  ## write the generated tables of docs/; CHECK=FILE: what anyarray order --check --json gave
 	$(BIN)/python docs/generate.py $(if $(CHECK),--check $(CHECK))
+	$(BIN)/python docs/generate_abi.py
 
 clean:  ## remove what was built
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

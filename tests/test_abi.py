@@ -4,11 +4,15 @@ every change of what was promised must fail."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
 import subprocess
+import sys
+import sysconfig
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -205,3 +209,56 @@ def test_c_has_every_number_of_the_headers() -> None:
         names = [part.split("=")[0].strip() for part in body.split(",") if part.strip()]
         mine = [re.sub(r"^(flag|waive|layout)_|_$", "", {"M": "month", "m": "minute"}.get(n, n)) for n in names]
         assert re.findall(rf"\bANYARRAY_{prefix}_(\w+) = ", c) == [name.upper() for name in mine], enum
+
+
+# --- docs/abi.md -------------------------------------------------------------------------------------------------
+
+
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate_abi", ROOT / "docs" / "generate_abi.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_docs_hold_the_record() -> None:
+    generate = generator()
+    text = generate.PAGE.read_text(encoding="utf-8")
+    assert text == generate.generated(text), "run docs/generate_abi.py"
+    for kind, fields in generate.FIELDS.items():
+        lines = generate.entries(kind)
+        assert len(lines) == RECORD.count(f"\n{kind}(") > 5
+        assert {len(line) for line in lines} == {fields}
+
+
+def test_structs_have_no_padding() -> None:
+    """As docs/abi.md says: each member begins where the one before it ends, and the last one ends the struct."""
+    generate = generator()
+    ends = {"CApi": 0, **{name: 0 for name, _, _ in generate.entries("ABI_STRUCT")}}
+    for name, _, member, _, _, offset, size in generate.entries("ABI_MEMBER"):
+        assert ends[name] == int(offset), f"{name}::{member}"
+        ends[name] += int(size)
+    assert ends == {"CApi": 24, **{name: int(size) for name, _, size in generate.entries("ABI_STRUCT")}}
+
+
+def test_the_example_of_the_docs_compiles(tmp_path: Path) -> None:
+    (block,) = re.findall(r"^```c\n(.*?)^```", (ROOT / "docs" / "abi.md").read_text(encoding="utf-8"), re.M | re.S)
+    assert "borrow_or_raise" in block
+    (tmp_path / "first.c").write_text(
+        block
+        + """
+static PyMethodDef methods[] = {{"first", first, METH_O, NULL}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "first", NULL, -1, methods, NULL, NULL, NULL, NULL};
+PyMODINIT_FUNC PyInit_first(void) {
+  api = anyarray_import(ANYARRAY_SINCE_borrow_or_raise);
+  return api != NULL ? PyModule_Create(&module) : NULL;
+}
+"""
+    )
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-shared", "-fPIC", "-o", "first.so"]
+    folders = ["-I", str(ROOT / "include"), "-isystem", sysconfig.get_path("include")]
+    subprocess.run([os.environ.get("CC", "cc"), *flags, *folders, "first.c"], cwd=tmp_path, check=True)
+    code = "import first, array; print(first.first(array.array('d', [2.5, 1])), first.first(array.array('d')))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True)
+    assert done.stdout == "2.5 0.0\n", done.stderr

@@ -12,9 +12,26 @@ import pytest
 from repository import ROOT, repository_files
 
 CXX = {".h", ".cpp", ".def"}
-TEXT = CXX | {".py", ".pyi", ".md", ".toml", ".txt", ".cmake", ".in", ".json", ".yml", ".yaml", ".sh", ".pxd", ".c", ""}
+TEXT = CXX | {
+    ".py",
+    ".pyi",
+    ".md",
+    ".toml",
+    ".txt",
+    ".cmake",
+    ".in",
+    ".json",
+    ".yml",
+    ".yaml",
+    ".sh",
+    ".pxd",
+    ".pyx",
+    ".rs",
+    ".c",
+    "",
+}
 FILES = repository_files()
-SOURCES = [name for name in FILES if Path(name).suffix in CXX | {".py", ".pyi", ".cmake", ".pxd", ".c"}]
+SOURCES = [name for name in FILES if Path(name).suffix in CXX | {".py", ".pyi", ".cmake", ".pxd", ".pyx", ".rs", ".c"}]
 ROW = re.compile(r'^ANYARRAY_PROTOCOL\((\w+), "(\w*)", ([\w |]+), "(.+)"\)$', re.M)
 ROWS = ROW.findall((ROOT / "include/anyarray/protocols.def").read_text())
 ROW_NAMES = [row[0] for row in ROWS]
@@ -33,8 +50,9 @@ def includes(name: str) -> list[str]:
 # The first pattern that matches a file says what of this project it may include. Layers from the bottom up.
 PUBLIC = r"anyarray/.*"
 LAYERS = [
-    (r"include/anyarray/(python\.h|casters/.*)", [PUBLIC]),
-    (r"include/anyarray/.*", [r"anyarray/(?!python\.h|casters/).*"]),
+    (r"include/anyarray/(python\.h|c_python\.h|casters/.*)", [PUBLIC]),
+    (r"include/anyarray/c(_api_version)?\.h", [r"anyarray/(c_api_version\.h|\w+\.def)"]),
+    (r"include/anyarray/.*", [r"anyarray/(?!python\.h|c_python\.h|casters/).*"]),
     (r"src/core/.*", [PUBLIC, r"src/core/.*"]),
     (r"src/policy/.*", [PUBLIC, r"src/core/.*", r"src/policy/.*"]),
     (r"src/protocols/(\w+)/codec\w*\.cpp", [PUBLIC, r"src/core/.*", r"src/protocols/{0}/.*\.h"]),
@@ -61,7 +79,9 @@ LAYERS = [
     ),
 ]
 CXX_FILES = [name for name in FILES if re.match(r"(include|src)/.*\.(h|cpp)$", name)]
-WITHOUT_PYTHON = re.compile(r"include/anyarray/(?!python\.h|casters/)|src/core/|src/policy/|src/protocols/\w+/codec")
+WITHOUT_PYTHON = re.compile(
+    r"include/anyarray/(?!python\.h|c_python\.h|casters/)|src/core/|src/policy/|src/protocols/\w+/codec"
+)
 # Headers in a protocol's folder that its codec includes are the codec's: they know no Python either.
 CODEC_HEADERS = {
     include
