@@ -29,12 +29,9 @@ inline const CApi* import_anyarray(std::uint32_t minor = c_api_minor) noexcept {
   auto* api = static_cast<const CApi*>(PyCapsule_Import(c_api_capsule, 0));
 #endif
   if (api == nullptr) return nullptr;
-  if (api->major != c_api_major || api->minor < minor || (minor == c_api_minor && api->size < sizeof(CApi))) {
-    PyErr_Format(PyExc_ImportError,
-                 "this extension was built for anyarray's C API %u.%u, the installed anyarray has %u.%u: %s",
-                 static_cast<unsigned>(c_api_major), static_cast<unsigned>(minor), static_cast<unsigned>(api->major),
-                 static_cast<unsigned>(api->minor),
-                 api->major > c_api_major ? "rebuild the extension" : "upgrade the package anyarray");
+  char why[160];
+  if (anyarray_table_fits(api->size, api->major, api->minor, minor, why, sizeof why) == 0) {
+    PyErr_SetString(PyExc_ImportError, why);
     return nullptr;
   }
   return api;
