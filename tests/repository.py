@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -26,16 +27,35 @@ def repository_files() -> list[str]:
     return sorted(name for name in names if (ROOT / name).is_file())
 
 
+def engine_files() -> set[str]:
+    """What anyarray_add_engine() builds into extensions: all sources, and the modules of the package that they hold."""
+    sources = {
+        name
+        for name in repository_files()
+        if name.startswith("src/") and name.endswith((".h", ".def", ".cpp")) and not name.endswith("_test.cpp")
+    }
+    cmake = (ROOT / "cmake" / "anyarrayEngine.cmake").read_text(encoding="utf-8")
+    (modules,) = re.findall(r"ANYARRAY_ENGINE_MODULES\s+([\w\s/]+?)\)", cmake)
+    return sources | {"src/home/in_extension.py"} | {f"python/anyarray/{name}.py" for name in modules.split()}
+
+
 def prefix_files() -> set[str]:
     """What CMake installs below the prefix, whose library folder is lib; the kind of build is Release."""
     public = {name for name in repository_files() if name.startswith("include/")}
     package = {
         f"lib/cmake/anyarray/{name}.cmake"
-        for name in ("anyarrayConfig", "anyarrayConfigVersion", "anyarrayTargets", "anyarrayTargets-release")
+        for name in (
+            "anyarrayConfig",
+            "anyarrayConfigVersion",
+            "anyarrayEngine",
+            "anyarrayTargets",
+            "anyarrayTargets-release",
+        )
     }
     return (
         public
         | package
+        | {f"share/anyarray/{name}" for name in engine_files()}
         | {f"lib/pkgconfig/{name}.pc" for name in ("anyarray", "anyarray-core")}
         | {"lib/libanyarray_core.a"}
     )

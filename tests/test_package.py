@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import anyarray as aa
-from repository import ROOT, package_files
+from repository import package_files
 
 PREFIX = Path(aa.__file__).parent / "cmake_prefix"
 
@@ -31,20 +31,6 @@ def test_holds_what_it_should_and_nothing_else(installed: set[str]) -> None:
     assert {name for name in installed if name.startswith("anyarray/")} == expected
     outside = {name for name in installed if not name.startswith("anyarray/") and ".dist-info/" not in name}
     assert {Path(name).name for name in outside} == {"anyarray"}, "only the command lies outside the package"
-
-
-def test_ships_the_engines_sources(installed: set[str]) -> None:
-    """For anyarray_add_engine(): all of them, and no other C++ source."""
-    sources = {
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "src").rglob("*")
-        if path.suffix in {".h", ".def", ".cpp"} and not path.name.endswith("_test.cpp")
-    }
-    share = "anyarray/cmake_prefix/share/anyarray"
-    assert {f"{share}/{name}" for name in sources} <= installed
-    assert {f"{share}/src/home/in_extension.py", f"{share}/python/anyarray/errors.py"} <= installed
-    assert "anyarray/cmake_prefix/lib/cmake/anyarray/anyarrayEngine.cmake" in installed
-    assert {name for name in installed if name.endswith(".cpp")} <= {f"{share}/{name}" for name in sources}
 
 
 def test_version_is_one() -> None:
