@@ -25,8 +25,10 @@ install(DIRECTORY src DESTINATION ${_engine_dir} COMPONENT development
         FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.cpp" PATTERN "in_extension.py"
         PATTERN "*_test.cpp" EXCLUDE)
 get_property(_engine_modules GLOBAL PROPERTY ANYARRAY_ENGINE_MODULES)
-list(TRANSFORM _engine_modules REPLACE "(.+)" "python/anyarray/\\1.py")
-install(FILES ${_engine_modules} DESTINATION ${_engine_dir}/python/anyarray COMPONENT development)
+foreach(_module ${_engine_modules})
+  get_filename_component(_folder python/anyarray/${_module} DIRECTORY)
+  install(FILES python/anyarray/${_module}.py DESTINATION ${_engine_dir}/${_folder} COMPONENT development)
+endforeach()
 
 # pkg-config: folders relative to where the file lies, but those that were given as absolute paths.
 file(RELATIVE_PATH _up "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")

@@ -4,6 +4,7 @@
 // there is a reader and a writer for each type instead of a loop for each pair.
 #include "src/core/convert_elements.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "src/core/dtype_table.h"
@@ -150,11 +151,9 @@ const Type* find_type(TypeCode code, unsigned bits) noexcept {
   }
 }
 DType part_of(DType d) noexcept {
-  DType part = d;
+  if (d.code == TypeCode::complex) return make_dtype(TypeCode::float_, d.bits / 2u);
+  DType part = d.with_swapped(false);
   part.count = 1;
-  if (d.code != TypeCode::complex) return part;
-  part.code = TypeCode::float_;
-  part.bits = static_cast<std::uint16_t>(d.bits / 2);
   return part;
 }
 const Type* type_of_part(DType d) noexcept {
@@ -221,6 +220,24 @@ void move_any(char* to, std::int64_t to_stride, const char* from, std::int64_t f
   }
 }
 
+template <class T>
+void turn_each(char* p, const char* end) noexcept {
+  for (; p < end; p += sizeof(T)) {
+    T v;
+    std::memcpy(&v, p, sizeof v);
+    v = reversed(v);
+    std::memcpy(p, &v, sizeof v);
+  }
+}
+/// Reverses the bytes of each unit.
+void turn_units(char* p, std::size_t size, std::size_t unit) noexcept {
+  const char* const end = p + size;
+  if (unit == 2) return turn_each<std::uint16_t>(p, end);
+  if (unit == 4) return turn_each<std::uint32_t>(p, end);
+  if (unit == 8) return turn_each<std::uint64_t>(p, end);
+  for (; p < end; p += unit) std::reverse(p, p + unit);
+}
+
 void move_bytes(const Job& job, const Run& to, const Run& from, std::int64_t n) noexcept {
   const auto size = static_cast<std::int64_t>(job.size);
   char* const out = to.base + to.offset;
@@ -231,16 +248,7 @@ void move_bytes(const Job& job, const Run& to, const Run& from, std::int64_t n) 
     move_any(out, to.stride, source, from.stride, n, job.size);
   }
   if (job.turn <= 1) return;
-  for (std::int64_t i = 0; i < n; ++i) {
-    char* p = out + i * to.stride;
-    for (char* const end = p + size; p < end; p += job.turn) {
-      for (std::size_t k = 0; k < job.turn / 2; ++k) {
-        const char c = p[k];
-        p[k] = p[job.turn - 1 - k];
-        p[job.turn - 1 - k] = c;
-      }
-    }
-  }
+  for (std::int64_t i = 0; i < n; ++i) turn_units(out + i * to.stride, job.size, job.turn);
 }
 
 template <class H>
@@ -277,6 +285,8 @@ void convert_run(const Job& job, Run to, Run from, std::int64_t n) noexcept {
   }
 }
 
+constexpr DType half = make_dtype(TypeCode::float_, 16);
+
 Job job_for(DType to, DType from) noexcept {
   Job job{};
   if (differ_in_order_alone(to, from)) {
@@ -289,11 +299,11 @@ Job job_for(DType to, DType from) noexcept {
   const Type& source = *type_of_part(from);
   job.via = source.via;
   job.read = source.read;
-  if (job.from.dtype.code == TypeCode::float_ && job.from.dtype.bits == 16 && job.to.dtype.bits == 64 &&
-      job.to.dtype.code == TypeCode::float_) {
-    // By way of a float, NaN would be quieted.
-    job.via = Via::d;
+  if (job.from.dtype == half && job.to.dtype == make_dtype(TypeCode::float_, 64)) {
+    job.via = Via::d;  // on its way through a float, NaN would be quieted
     job.read = read<Half, double>;
+  } else if (from.code == TypeCode::bfloat && job.to.dtype == half) {
+    job.read = read<QuietBrain, float>;
   }
   job.write = type_of_part(to)->write[static_cast<int>(job.via)];
   if (from.is_complex()) job.imaginary_from = from.bits / 16;
@@ -356,7 +366,7 @@ Status can_cast(DType from, DType to, Casting casting) noexcept {
 
 void convert_elements(const Descriptor& to, const Descriptor& from) noexcept {
   if (from.size() == 0) return;
-  const Job job = job_for(to.dtype, from.dtype);
+  Job job = job_for(to.dtype, from.dtype);
   if (job.read == nullptr && job.turn <= 1 &&
       ((to.c_contiguous() && from.c_contiguous()) || (to.f_contiguous() && from.f_contiguous()))) {
     std::memcpy(to.data, from.data, static_cast<std::size_t>(from.nbytes()));
@@ -377,6 +387,10 @@ void convert_elements(const Descriptor& to, const Descriptor& from) noexcept {
     axes[n++] = {from.dtype.count, lane_stride(to.dtype), lane_stride(from.dtype)};
   }
   n = arrange(axes, n);
+  const auto size = static_cast<std::int64_t>(job.size);
+  if (job.read == nullptr && job.turn <= 1 && n > 1 && axes[n - 1].to == size && axes[n - 1].from == size) {
+    job.size *= static_cast<std::size_t>(axes[--n].extent);  // what is dense in both moves as one element
+  }
   const Axis inner = n > 0 ? axes[n - 1] : Axis{1, 0, 0};
   Run out{static_cast<char*>(to.data), 0, inner.to};
   Run source{static_cast<char*>(from.data), 0, inner.from};

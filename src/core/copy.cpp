@@ -96,7 +96,13 @@ Status make(const Descriptor& from, const Request& wanted, Casting casting, Borr
   DType dtype;
   if (const Status s = choose(from.dtype, wanted, casting, &dtype, why); s != Status::ok) return s;
   if (const Status s = lay_out(from, dtype, wanted.order, out, why); s != Status::ok) return s;
-  if (const Status s = meets(out->desc, wanted, why); s != Status::ok) return s;
+  const Status met = meets(out->desc, wanted, why);
+  if (met == Status::device) {
+    char name[48];
+    format_device(wanted.device, name, sizeof name);
+    return because(met, why, "a copy is made on the host, %s was asked for", name);
+  }
+  if (met != Status::ok) return met;
   return allocate(out, why);
 }
 

@@ -19,6 +19,10 @@ struct Brain {  ///< bfloat16
   std::uint16_t raw;
 };
 
+struct QuietBrain {  ///< bfloat16 whose NaN lose their payload, as they do on ml_dtypes' way to float16
+  std::uint16_t raw;
+};
+
 template <class To, class From>
 To bits_as(From v) noexcept {
   static_assert(sizeof(To) == sizeof(From));
@@ -139,6 +143,8 @@ To held_as(From v) noexcept {
     return v.raw != 0;
   } else if constexpr (std::is_same_v<From, Brain>) {
     return widened(v);
+  } else if constexpr (std::is_same_v<From, QuietBrain>) {
+    return widened(Brain{brain_of(widened(Brain{v.raw}))});
   } else if constexpr (std::is_same_v<From, Half>) {
     if constexpr (std::is_same_v<To, double>) {
       return bits_as<double>(widened<std::uint64_t>(v.raw));
