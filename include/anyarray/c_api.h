@@ -24,6 +24,7 @@ using anyarray_borrow = Borrow;
 using anyarray_policy = Policy;
 using anyarray_descriptor = Descriptor;
 using anyarray_holder = Holder;
+using anyarray_reason = Reason;
 
 /// Size and version first, so that both sides can tell which rows the other has.
 struct CApi {

@@ -12,8 +12,8 @@
 namespace anyarray {
 
 /// The table of this interpreter; null with ImportError set when anyarray is missing, of another major
-/// version, or too old (the sentence says what to upgrade). `minor`: the newest row that the extension can't do
-/// without; one that runs with less asks `api->minor` before it calls a newer one.
+/// version, or too old (the sentence says what to upgrade). `minor`: that of the newest row that the extension
+/// can't do without (ANYARRAY_SINCE_…); before it calls a newer one it asks `api->minor`.
 inline const CApi* import_anyarray(std::uint32_t minor = c_api_minor) noexcept {
   auto* api = static_cast<const CApi*>(PyCapsule_Import(c_api_capsule, 0));
   if (api == nullptr) return nullptr;
