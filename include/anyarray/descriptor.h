@@ -2,11 +2,9 @@
 // The descriptor (owns nothing), the borrow (a descriptor with the token that keeps it valid, in the
 // caller's own storage) and the holder (a shared borrow on the heap). Layouts are ABI: see c_api.h.
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "anyarray/device.h"
 #include "anyarray/dtype.h"
@@ -159,21 +157,25 @@ inline void move_borrow(Borrow& to, Borrow& from) noexcept {
 /// A borrow shared by count: what outlives a call. Made by make_holder, freed by the last drop.
 struct Holder {
   Borrow borrow;
-  std::atomic<std::int64_t> references;
+  std::int64_t references;  ///< changed by retain() and drop_reference() alone, from any thread
 };
+
+/// One reference more. By the compiler's own atomics: <atomic> alone would cost as much to compile as this header.
+inline void retain(Holder& h) noexcept { __atomic_fetch_add(&h.references, 1, __ATOMIC_RELAXED); }
+/// One reference less; true for the last one: the caller must end the holder.
+inline bool drop_reference(Holder& h) noexcept { return __atomic_fetch_sub(&h.references, 1, __ATOMIC_ACQ_REL) == 1; }
 
 /// Moves `from` to the heap with one reference. Null when out of memory (`from` is then unchanged).
 inline Holder* make_holder(Borrow& from) noexcept {
   auto* h = static_cast<Holder*>(std::malloc(sizeof(Holder)));
   if (h == nullptr) return nullptr;
   move_borrow(h->borrow, from);
-  new (&h->references) std::atomic<std::int64_t>(1);
+  h->references = 1;
   return h;
 }
-inline void retain(Holder& h) noexcept { h.references.fetch_add(1, std::memory_order_relaxed); }
 /// Gives one reference back; the last one releases the borrow (same rule on the GIL as release()).
 inline void drop(Holder* h) noexcept {
-  if (h->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+  if (drop_reference(*h)) {
     release(h->borrow);
     std::free(h);
   }

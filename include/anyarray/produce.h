@@ -19,4 +19,22 @@ std::int64_t alignment_of(DType d) noexcept;
 /// holds nothing then, and `release` isn't called.
 Status produce(const Descriptor& parts, void (*release)(void* what), void* what, Borrow* out, Reason* why) noexcept;
 
+namespace detail {
+/// The end of a borrow of plain parts: token[0] and token[1] are what the callback is called with, and the callback.
+inline void release_parts(Borrow* b) noexcept {
+  auto* const fn = reinterpret_cast<void (*)(void*)>(b->token[1]);
+  if (fn != nullptr) fn(b->token[0]);
+}
+/// The rest of a borrow whose descriptor is filled and right.
+inline void hold_parts(Borrow& b, void (*release)(void* what), void* what) noexcept {
+  b.owner = nullptr;
+  b.context = nullptr;
+  b.protocol = no_protocol;
+  b.checked = 1;
+  b.token[0] = what;
+  b.token[1] = reinterpret_cast<void*>(release);
+  b.release_fn = release_parts;
+}
+}  // namespace detail
+
 }  // namespace anyarray

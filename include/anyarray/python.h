@@ -6,8 +6,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <utility>
-
+#include "anyarray/array.h"
 #include "anyarray/c_api.h"
 
 namespace anyarray {
@@ -56,47 +55,95 @@ inline Borrowed borrow(const CApi* api, PyObject* obj, const Request* request = 
   return Borrowed(api, obj, request);
 }
 
-/// An array that is kept for longer than a call: in a member, in another thread. Copies share it. Made with the GIL;
-/// copied, moved, read and let go from any thread, with the GIL or without.
-class Held {
+/// A typed view of an object and what keeps it valid: for the length of a call. Needs the GIL for its whole life.
+///   anyarray::Taken<anyarray::view<const float, 2>> x(api, obj);
+///   if (!x.ok()) return nullptr;   // the exception is set: what was tried, and which conditions weren't met
+///   x->extent(0), (*x)(i, j)
+template <class View>
+class Taken {
  public:
-  Held() noexcept = default;
-  /// Takes `obj`; on failure ok() is false and the Python exception with the whole trace is set.
-  Held(const CApi* api, PyObject* obj, const Request* request = nullptr) noexcept
-      : api_(api), holder_(api->take(api->context, obj, request)) {}
-  Held(const Held& o) noexcept : api_(o.api_), holder_(o.holder_) {
-    if (holder_ != nullptr) retain(*holder_);
+  /// Holds nothing yet. Leaves the room for a borrow as it is: zeroing it would cost as much as taking an array.
+  Taken() noexcept {}
+  Taken(const CApi* api, PyObject* obj) noexcept : Taken() { take_or_raise(api, obj); }
+  ~Taken() {
+    if (held_) release(borrow_);
   }
-  Held(Held&& o) noexcept : api_(o.api_), holder_(std::exchange(o.holder_, nullptr)) {}
-  Held& operator=(Held o) noexcept {
-    std::swap(api_, o.api_);
-    std::swap(holder_, o.holder_);
-    return *this;
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+
+  /// For overloads: takes `obj` if it is what the view takes. Sets no Python error but for Status::interrupted.
+  Status take(const CApi* api, PyObject* obj) noexcept {
+    const Status s = api->borrow(api->context, obj, first_request, &borrow_);
+    return __builtin_expect(s == Status::ok, 1) ? show(api, obj, false) : s;
   }
-  ~Held() {
-    if (holder_ != nullptr) api_->drop(api_->context, holder_);
+  /// On failure the Python exception with the whole trace is set.
+  Status take_or_raise(const CApi* api, PyObject* obj) noexcept {
+    const Status s = api->borrow_or_raise(api->context, obj, first_request, &borrow_);
+    return __builtin_expect(s == Status::ok, 1) ? show(api, obj, true) : s;
+  }
+  /// The same with a policy and waivers; its conditions give way to the view's.
+  Status take_or_raise(const CApi* api, PyObject* obj, Request request) noexcept {
+    const Policy* policy = request.policy;
+    const std::uint32_t allow = request.allow;
+    request = View::request;
+    request.policy = policy;
+    request.allow = allow;
+    return ask(api, obj, request, true);
   }
 
-  bool ok() const noexcept { return holder_ != nullptr; }
-  const Descriptor& operator*() const noexcept { return holder_->borrow.desc; }
-  const Descriptor* operator->() const noexcept { return &holder_->borrow.desc; }
-  /// The object that was taken: borrowed; look at it with the GIL.
-  PyObject* owner() const noexcept { return static_cast<PyObject*>(holder_->borrow.owner); }
-
-  /// A new aa.Array over the same memory, which shares it. Needs the GIL. Null with an exception set.
-  PyObject* to_array() const noexcept {
-    auto* share = new (std::nothrow) Held(*this);
-    if (share == nullptr) return PyErr_NoMemory();
-    PyObject* array =
-        api_->produce(api_->context, &**this, owner(), [](void* what) { delete static_cast<Held*>(what); }, share);
-    if (array == nullptr) delete share;
-    return array;
-  }
+  bool ok() const noexcept { return held_; }
+  const View& operator*() const& noexcept { return view_; }
+  const View* operator->() const& noexcept { return &view_; }
+  const View& operator*() && = delete;  // the view would outlive what keeps it valid
+  const View* operator->() && = delete;
+  const Descriptor& descriptor() const& noexcept { return borrow_.desc; }
+  const Descriptor& descriptor() && = delete;
 
  private:
-  const CApi* api_ = nullptr;
-  Holder* holder_ = nullptr;
+  /// What can be had of most objects isn't asked for: a request costs more than looking at what came. Memory of other
+  /// devices is, since a mirror on the host may come first.
+  static constexpr const Request* first_request =
+      View::request.device.type == DeviceType::cpu ? nullptr : &View::request;
+
+  Status show(const CApi* api, PyObject* obj, bool raise) noexcept {
+    if (__builtin_expect(View::from(borrow_.desc, &view_, obj), 1)) {
+      held_ = true;
+      return Status::ok;
+    }
+    return take_again(api, obj, raise);
+  }
+  /// What came isn't what the view takes. A request may bring other memory where that is on another device or
+  /// read-only, and it brings the words for the error.
+  __attribute__((noinline, cold)) Status take_again(const CApi* api, PyObject* obj, bool raise) noexcept {
+    const bool may_differ = (View::request.writable && borrow_.desc.readonly()) ||
+                            (first_request == nullptr && !host_readable(borrow_.desc.device.type));
+    release(borrow_);
+    return raise || may_differ ? ask(api, obj, View::request, raise) : Status::mismatch;
+  }
+  __attribute__((noinline)) Status ask(const CApi* api, PyObject* obj, const Request& request, bool raise) noexcept {
+    const Status s = (raise ? api->borrow_or_raise : api->borrow)(api->context, obj, &request, &borrow_);
+    if (s != Status::ok) return s;
+    held_ = View::from(borrow_.desc, &view_, obj);
+    if (held_) return Status::ok;
+    release(borrow_);
+    if (raise) {
+      PyErr_SetString(PyExc_BufferError, "the array's address isn't aligned for the C++ type of its elements");
+    }
+    return Status::mismatch;
+  }
+
+  Borrow borrow_;
+  union {
+    View view_;  // not begun until it shows something: zeros would cost as much as the checks
+  };
+  bool held_ = false;
 };
+
+/// `auto x = anyarray::borrow<const float, 2>(api, obj); if (!x.ok()) return nullptr;  (*x)(i, j)`
+template <class T, int Rank = dynamic_rank, class Layout = strided, class On = host>
+Taken<view<T, Rank, Layout, On>> borrow(const CApi* api, PyObject* obj) noexcept {
+  return Taken<view<T, Rank, Layout, On>>(api, obj);
+}
 
 /// A new aa.Array over memory that `owner` keeps, to be returned to Python:
 /// `return anyarray::produce(api, {data, shape, nullptr, dtype, anyarray::cpu_device, ndim, 0}, self);`

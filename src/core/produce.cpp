@@ -40,11 +40,6 @@ Status check_aligned(const Descriptor& d, Reason* why) noexcept {
   return Status::ok;
 }
 
-void release_parts(Borrow* b) noexcept {
-  auto* const fn = reinterpret_cast<void (*)(void*)>(b->token[1]);
-  if (fn != nullptr) fn(b->token[0]);
-}
-
 }  // namespace
 
 std::int64_t alignment_of(DType d) noexcept {
@@ -92,13 +87,7 @@ Status produce(const Descriptor& parts, void (*release)(void*), void* what, Borr
   out->desc.device = d.device;
   out->desc.flags = d.flags;
   if (packed) out->desc.strides = nullptr;
-  out->owner = nullptr;
-  out->context = nullptr;
-  out->protocol = no_protocol;
-  out->checked = 1;
-  out->token[0] = what;
-  out->token[1] = reinterpret_cast<void*>(release);
-  out->release_fn = release_parts;
+  detail::hold_parts(*out, release, what);
   return Status::ok;
 }
 

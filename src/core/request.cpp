@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "anyarray/produce.h"
+
 namespace anyarray {
 namespace {
 
@@ -27,14 +29,77 @@ const char* padding(DType d, bool tell) noexcept {
   return d.padded() ? " (padded to bytes)" : " (packed)";
 }
 
-Status wrong_dtype(DType have, DType want, Reason* why) noexcept {
-  char given[80];
-  char wanted[80];
-  format_dtype(have, given, sizeof given);
-  format_dtype(want, wanted, sizeof wanted);
-  const bool tell = have.padded() != want.padded();
-  return because(Status::mismatch, why, "the array has dtype %s%s, %s%s was asked for: nothing is converted", given,
-                 padding(have, tell), wanted, padding(want, tell));
+/// The sentences about all conditions that aren't met, one after the other.
+class Unmet {
+ public:
+  explicit Unmet(Reason* why) noexcept : why_(why) {}
+
+#if defined(__GNUC__)
+  __attribute__((format(printf, 2, 3)))
+#endif
+  void add(const char* format, ...) noexcept {
+    status_ = Status::mismatch;
+    if (why_ == nullptr || length_ + 1 >= sizeof why_->text) return;
+    if (length_ > 0) append("; ");
+    std::va_list args;
+    va_start(args, format);
+    const int n = std::vsnprintf(why_->text + length_, sizeof why_->text - length_, format, args);
+    va_end(args);
+    if (n > 0) length_ += static_cast<std::size_t>(n);
+  }
+  /// Goes on with the last sentence.
+  void append(const char* text) noexcept {
+    if (why_ == nullptr || length_ + 1 >= sizeof why_->text) return;
+    const int n = std::snprintf(why_->text + length_, sizeof why_->text - length_, "%s", text);
+    if (n > 0) length_ += static_cast<std::size_t>(n);
+  }
+  Status status() const noexcept { return status_; }
+
+ private:
+  Reason* why_;
+  std::size_t length_ = 0;
+  Status status_ = Status::ok;
+};
+
+bool has_wanted_dtype(DType have, const Request& r) noexcept {
+  for (std::uint32_t i = 0; i < r.n_dtypes; ++i) {
+    if (have == r.dtypes[i]) return true;
+  }
+  return r.n_dtypes == 0 && (!r.has_dtype || have == r.dtype);
+}
+
+void wrong_dtype(DType have, const Request& r, Unmet& unmet) noexcept {
+  char text[80];
+  format_dtype(have, text, sizeof text);
+  const DType* const wanted = r.n_dtypes > 0 ? r.dtypes : &r.dtype;
+  const std::uint32_t n = r.n_dtypes > 0 ? r.n_dtypes : 1;
+  bool tell = false;
+  for (std::uint32_t i = 0; i < n; ++i) tell |= have.padded() != wanted[i].padded();
+  unmet.add("the array has dtype %s%s, ", text, padding(have, tell));
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (i > 0) unmet.append(i + 1 == n ? " or " : ", ");
+    format_dtype(wanted[i], text, sizeof text);
+    unmet.append(text);
+    unmet.append(padding(wanted[i], tell));
+  }
+  unmet.append(" was asked for: nothing is converted");
+}
+
+/// See layout_elements.
+void check_elements(const Descriptor& d, Unmet& unmet) noexcept {
+  const std::int64_t itemsize = d.dtype.itemsize();
+  const std::int64_t alignment = alignment_of(d.dtype);
+  if (d.size() == 0) return;
+  if (alignment > 1 && reinterpret_cast<std::uintptr_t>(d.data) % static_cast<std::uintptr_t>(alignment) != 0) {
+    unmet.add("the address %p isn't aligned for its elements: a multiple of %lld is needed", d.data,
+              static_cast<long long>(alignment));
+  }
+  for (int i = 0; d.strides != nullptr && itemsize > 0 && i < d.ndim; ++i) {
+    if (d.shape[i] > 1 && d.strides[i] % itemsize != 0) {
+      return unmet.add("stride %d is %lld bytes, which isn't a whole number of elements of %lld", i,
+                       static_cast<long long>(d.strides[i]), static_cast<long long>(itemsize));
+    }
+  }
 }
 
 struct WaiverRow {
@@ -58,21 +123,22 @@ Status meets(const Descriptor& d, const Request& r, Reason* why) noexcept {
   if (r.device.type != DeviceType::any && !device_fits(d.device, r.device)) {
     return wrong_device(d.device, r.device, why);
   }
-  if (r.has_dtype && d.dtype != r.dtype) return wrong_dtype(d.dtype, r.dtype, why);
-  if (r.ndim >= 0 && d.ndim != r.ndim) {
-    return because(Status::mismatch, why, "the array has %d dimensions, %d were asked for", d.ndim, int{r.ndim});
-  }
-  if (r.writable && d.readonly()) {
-    return because(Status::mismatch, why, "the array is read-only, writable memory was asked for");
-  }
+  Unmet unmet(why);
+  if (r.ndim >= 0 && d.ndim != r.ndim) unmet.add("the array has %d dimensions, %d were asked for", d.ndim, int{r.ndim});
+  if (!has_wanted_dtype(d.dtype, r)) wrong_dtype(d.dtype, r, unmet);
+  if (r.writable && d.readonly()) unmet.add("the array is read-only, writable memory was asked for");
   if (r.order == Order::c && !d.c_contiguous()) {
-    return because(Status::mismatch, why, "the array isn't C-contiguous (row-major without gaps), as was asked for");
+    unmet.add("the array isn't C-contiguous (row-major without gaps), as was asked for");
   }
   if (r.order == Order::f && !d.f_contiguous()) {
-    return because(Status::mismatch, why,
-                   "the array isn't Fortran-contiguous (column-major without gaps), as was asked for");
+    unmet.add("the array isn't Fortran-contiguous (column-major without gaps), as was asked for");
   }
-  return Status::ok;
+  if (d.dtype.packed() && r.layout != 0) {
+    unmet.add("its elements are packed below a byte, so that no pointer can walk them");
+  } else if ((r.layout & layout_elements) != 0) {
+    check_elements(d, unmet);
+  }
+  return unmet.status();
 }
 
 std::uint32_t parse_waiver(const char* name) noexcept {

@@ -2,6 +2,8 @@
 // The only place that falls through: probes a type once, plans by the policy, tries row after row, and
 // keeps the account. Called by src/python and the C function table.
 #pragma once
+#include <new>
+
 #include "src/support/context.h"
 
 namespace anyarray {

@@ -76,7 +76,7 @@ Holder* take(void* context, PyObject* obj, const Request* request) {
 }
 
 void drop(void*, Holder* holder) {
-  if (holder == nullptr || holder->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (holder == nullptr || !drop_reference(*holder)) return;
   const auto end = [](void* h) noexcept {
     auto* last = static_cast<Holder*>(h);
     anyarray::release(last->borrow);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The structs that are given away. All levels of a schema or an array are in one block, which ends with the last of
 // them: a consumer may move children out, and release them after their parents, each on a thread of its own. No Python.
+#include <atomic>
 #include <cstdio>
+#include <new>
 
 #include "src/protocols/arrow/metadata.h"
 

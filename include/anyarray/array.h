@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays that own: a share of memory of any origin, Python's or C++'s, for as long as it is needed. Untyped (Held) and
+// typed (array). No Python.h: what came from Python is let go through the function table, from any thread.
+#pragma once
+#include <cstdlib>
+
+#include "anyarray/c_api.h"
+#include "anyarray/produce.h"
+#include "anyarray/view.h"
+
+namespace anyarray {
+
+/// An array of any kind that is kept for longer than a call: in a member, in another thread. Copies share it. Made with
+/// the GIL; copied, moved, read and let go from any thread, with the GIL or without.
+class Held {
+ public:
+  Held() noexcept = default;
+  /// Takes a reference of `holder` over, which was made without Python; null holds nothing.
+  explicit Held(Holder* holder) noexcept : holder_(holder) {}
+  /// Takes `obj`; on failure ok() is false and the Python exception with the whole trace is set.
+  Held(const CApi* api, PyObject* obj, const Request* request = nullptr) noexcept
+      : api_(api), holder_(api->take(api->context, obj, request)) {}
+  Held(const Held& o) noexcept : api_(o.api_), holder_(o.holder_) {
+    if (holder_ != nullptr) retain(*holder_);
+  }
+  Held(Held&& o) noexcept : api_(o.api_), holder_(o.holder_) { o.holder_ = nullptr; }
+  Held& operator=(Held o) noexcept {
+    Holder* const before = holder_;
+    const CApi* const its_api = api_;
+    api_ = o.api_;
+    holder_ = o.holder_;
+    o.api_ = its_api;
+    o.holder_ = before;
+    return *this;
+  }
+  ~Held() {
+    if (holder_ == nullptr) return;
+    if (api_ != nullptr) {
+      api_->drop(api_->context, holder_);
+    } else {
+      drop(holder_);
+    }
+  }
+
+  bool ok() const noexcept { return holder_ != nullptr; }
+  const Descriptor& operator*() const noexcept { return holder_->borrow.desc; }
+  const Descriptor* operator->() const noexcept { return &holder_->borrow.desc; }
+  /// The object that was taken: borrowed; look at it with the GIL.
+  PyObject* owner() const noexcept { return static_cast<PyObject*>(holder_->borrow.owner); }
+
+  /// A new aa.Array over the same memory, which shares it. Needs the GIL. Null with an exception set. `api`: needed
+  /// where the array was made in C++.
+  PyObject* to_array(const CApi* api = nullptr) const noexcept {
+    if (api == nullptr) api = api_;
+    retain(*holder_);
+    // Called with the GIL, so that the last reference may go there and then.
+    PyObject* array =
+        api->produce(api->context, &**this, owner(), [](void* holder) { drop(static_cast<Holder*>(holder)); }, holder_);
+    if (array == nullptr) drop(holder_);
+    return array;
+  }
+
+ private:
+  const CApi* api_ = nullptr;  ///< that took it; null: made in C++
+  Holder* holder_ = nullptr;
+};
+
+/// A typed array that owns its memory together with its copies: a view, and a share of what keeps it valid.
+template <class T, int Rank = dynamic_rank, class Layout = strided, class On = host>
+class array {
+ public:
+  using view_type = view<T, Rank, Layout, On>;
+  using element_type = T;
+  using value_type = std::remove_const_t<T>;
+
+  array() noexcept = default;
+  /// Takes `obj`; on failure ok() is false and the Python exception with the whole trace is set. Needs the GIL.
+  array(const CApi* api, PyObject* obj) noexcept : array(Held(api, obj, &view_type::request)) {}
+  /// What is held already, if it is what the view takes; otherwise ok() is false.
+  explicit array(Held held) noexcept {
+    if (!held.ok() || !view_type::from(*held, &view_, held.owner())) return;
+    held_ = static_cast<Held&&>(held);
+  }
+
+  /// Memory of your own, of a rank that is known: `release(what)` gives it back when nobody uses it any more, from
+  /// whichever thread that is. Strides in elements. ok() is false when out of memory, and `release` is then called.
+  static array own(const view_type& parts, void (*release)(void* what), void* what) noexcept {
+    array made;
+    Borrow b;
+    b.release_fn = nullptr;
+    std::int64_t* const shape = reserve_dims(b, parts.rank());
+    Holder* holder = nullptr;
+    if (shape != nullptr) {
+      for (int i = 0; i < parts.rank(); ++i) {
+        shape[i] = parts.extent(i);
+        shape[parts.rank() + i] = parts.byte_stride(i);
+      }
+      b.desc.data = const_cast<value_type*>(parts.data());
+      b.desc.dtype = parts.dtype();
+      b.desc.device = parts.device();
+      b.desc.flags = std::is_const_v<T> ? flag_readonly : 0u;
+      detail::hold_parts(b, release, what);
+      holder = make_holder(b);
+      if (holder == nullptr) anyarray::release(b);
+    } else if (release != nullptr) {
+      release(what);
+    }
+    if (holder == nullptr) return made;
+    made.held_ = Held(holder);
+    made.view_ = parts;
+    return made;
+  }
+  /// New memory, 64-byte aligned and not initialised, in the layout's order (C where it is open). ok() is false when
+  /// out of memory, or when the size overflows.
+  static array make(const std::int64_t (&extents)[Rank > 0 ? Rank : 1]) noexcept {
+    std::int64_t n = 0;
+    if (!element_count(Rank, extents, &n) || n > (INT64_MAX - 63) / static_cast<std::int64_t>(sizeof(T))) return {};
+    const std::size_t bytes = (static_cast<std::size_t>(n) * sizeof(T) + 63) / 64 * 64;
+    void* const memory = std::aligned_alloc(64, bytes > 0 ? bytes : 64);
+    if (memory == nullptr) return {};
+    return own(view_type(static_cast<T*>(memory), extents), [](void* what) { std::free(what); }, memory);
+  }
+  /// A contiguous container, a std::vector say, that is moved into the array. Of one dimension.
+  template <class Container>
+  static array adopt(Container&& container) {
+    static_assert(Rank == 1 && !std::is_lvalue_reference_v<Container>, "anyarray::array::adopt: move a container in");
+    auto* const kept = new Container(static_cast<Container&&>(container));
+    return own(
+        view_type(kept->data(), {static_cast<std::int64_t>(kept->size())}),
+        [](void* what) { delete static_cast<Container*>(what); }, kept);
+  }
+
+  bool ok() const noexcept { return held_.ok(); }
+  explicit operator bool() const noexcept { return ok(); }
+  /// The view, valid as long as this array, or a copy of it.
+  const view_type& operator*() const& noexcept { return view_; }
+  const view_type* operator->() const& noexcept { return &view_; }
+  operator view_type() const& noexcept { return view_; }
+  const view_type& operator*() && = delete;  // the view would outlive the array
+  const view_type* operator->() && = delete;
+  operator view_type() && = delete;
+  template <class... Index>
+  decltype(auto) operator()(Index... index) const noexcept {
+    return view_(index...);
+  }
+  const Held& held() const noexcept { return held_; }
+  /// A new aa.Array that shares the memory; null with an exception set. Needs the GIL.
+  PyObject* to_array(const CApi* api) const noexcept { return held_.to_array(api); }
+
+ private:
+  Held held_;
+  view_type view_;
+};
+
+}  // namespace anyarray
