@@ -156,12 +156,14 @@ INSERTED = {
     "Borrow": ("descriptor.h", "  void* owner; "),
     "Holder": ("descriptor.h", "  std::int64_t references; "),
     "Request": ("request.h", "  std::uint32_t allow = 0; "),
+    "Reason": ("status.h", "  char text[240];"),
     "Policy": ("policy.h", "  std::uint8_t n = 0; "),
     "anyarray_dtype": ("c.h", "  uint16_t bits; "),
     "anyarray_device": ("c.h", "  int32_t id;"),
     "anyarray_descriptor": ("c.h", "  int32_t ndim; "),
     "anyarray_borrow": ("c.h", "  void* owner; "),
     "anyarray_holder": ("c.h", "  int64_t references; "),
+    "anyarray_reason": ("c.h", "  char text[240];"),
     "anyarray_request": ("c.h", "  uint32_t allow; "),
 }
 
@@ -180,7 +182,7 @@ def test_members_have_no_room_for_others(struct: str, tmp_path: Path) -> None:
 
 def test_every_struct_of_the_record_is_changed_here() -> None:
     recorded = set(re.findall(r"^ABI_(?:OPAQUE_)?STRUCT\((\w+), (\w+)", RECORD, re.M))
-    assert len(recorded) == 7
+    assert len(recorded) == 8
     names = {name for pair in recorded for name in pair if not name.isdigit()}
     assert names == set(INSERTED)
 

@@ -174,6 +174,11 @@ typedef struct anyarray_holder {
 /// A policy: which protocol is tried first. Got by its name, `api->preset`.
 typedef struct anyarray_policy anyarray_policy;
 
+/// A sentence that says why a function returned another status; always terminated.
+typedef struct anyarray_reason {
+  char text[240];
+} anyarray_reason;
+
 /// Memory order as a condition.
 typedef uint8_t anyarray_order;
 enum { ANYARRAY_ORDER_ANY = 0, ANYARRAY_ORDER_C = 1, ANYARRAY_ORDER_F = 2 };

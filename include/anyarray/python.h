@@ -20,8 +20,8 @@ __attribute__((visibility("hidden"))) const CApi* built_in_table(const char* ext
 #endif
 
 /// The table of this interpreter; null with ImportError set when anyarray is missing, of another major
-/// version, or too old (the sentence says what to upgrade). `minor`: the newest row that the extension can't do
-/// without; one that runs with less asks `api->minor` before it calls a newer one.
+/// version, or too old (the sentence says what to upgrade). `minor`: that of the newest row that the extension
+/// can't do without (ANYARRAY_SINCE_…); before it calls a newer one it asks `api->minor`.
 inline const CApi* import_anyarray(std::uint32_t minor = c_api_minor) noexcept {
 #ifdef ANYARRAY_ENGINE
   const CApi* api = built_in_table(ANYARRAY_ENGINE);

@@ -129,6 +129,9 @@ cdef extern from "anyarray/c_python.h":
     ctypedef struct Policy "anyarray_policy":
         pass
 
+    ctypedef struct Reason "anyarray_reason":
+        char[240] text
+
     ctypedef uint8_t Order "anyarray_order"
     enum:
         ANY_ORDER "ANYARRAY_ORDER_ANY"

@@ -46,6 +46,15 @@ def test_headers_are_clean(headers: str, standard: str, limited: bool, tmp_path:
     run(compiler(cxx), *options, *folders, source)
 
 
+def test_engine_that_is_built_in_is_for_cxx(tmp_path: Path) -> None:
+    source = tmp_path / "use.c"
+    source.write_text("#include <anyarray/c_python.h>\n")
+    folders = ["-I", PACKAGE_PREFIX / "include", "-isystem", sysconfig.get_path("include")]
+    command = [compiler(False), "-fsyntax-only", '-DANYARRAY_ENGINE="package.name"', *folders, source]
+    done = subprocess.run(command, text=True, capture_output=True)
+    assert done.returncode != 0 and "gives its table to C++" in done.stderr
+
+
 @pytest.fixture(scope="module")
 def plain_c(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plain_c")

@@ -111,6 +111,12 @@ impl Request {
     }
 }
 
+/// A sentence, terminated by NUL.
+#[repr(C)]
+pub struct Reason {
+    pub text: [c_char; 240],
+}
+
 type Release = Option<unsafe extern "C" fn(*mut c_void)>;
 
 #[repr(C)]
