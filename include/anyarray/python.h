@@ -81,6 +81,9 @@ class Taken {
   Taken& operator=(const Taken&) = delete;
 
   /// For overloads: takes `obj` if it is what the view takes. Sets no Python error but for Status::interrupted.
+#if defined(__GNUC__)
+  __attribute__((always_inline))  // under -Os too: nanobind's default
+#endif
   Status take(const CApi* api, PyObject* obj) noexcept {
     const Status s = api->borrow(api->context, obj, first_request, &borrow_);
     return __builtin_expect(s == Status::ok, 1) ? show(api, obj, false) : s;
@@ -143,6 +146,9 @@ class Taken {
   static constexpr const Request* first_request =
       View::request.device.type == DeviceType::cpu ? nullptr : &View::request;
 
+#if defined(__GNUC__)
+  __attribute__((always_inline))
+#endif
   Status show(const CApi* api, PyObject* obj, bool raise) noexcept {
     if (__builtin_expect(View::from(borrow_.desc, &view_, obj), 1)) {
       held_ = true;

@@ -11,8 +11,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+REQUIRED = frozenset(os.environ.get("ANYARRAY_REQUIRE", "").replace(",", " ").split())
 
 
 def __getattr__(name: str) -> Path:
@@ -22,6 +25,12 @@ def __getattr__(name: str) -> Path:
     import anyarray
 
     return Path(anyarray.__file__).parent / "cmake_prefix"
+
+
+def needs(name: str) -> Any:
+    """The library, or a skip where it isn't installed; an error where `ANYARRAY_REQUIRE` names it."""
+    required = name.partition(".")[0] in REQUIRED
+    return importlib.import_module(name) if required else pytest.importorskip(name)
 
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:

@@ -6,7 +6,8 @@
 #include "anyarray/casters/refusals.h"
 #include "anyarray/casters/signature.h"
 
-namespace anyarray::casters {
+namespace anyarray {
+namespace ANYARRAY_HIDDEN casters {
 
 /// The function table of this extension, imported with the first use. Null with ImportError set.
 inline const CApi* table() noexcept {
@@ -19,7 +20,8 @@ inline const CApi* table() noexcept {
 /// for the words.
 template <class View, bool copies>
 struct Taking {
-  static Status take(const CApi* api, PyObject* obj, bool convert, Taken<View>* out) noexcept {
+  __attribute__((always_inline)) static Status take(const CApi* api, PyObject* obj, bool convert,
+                                                    Taken<View>* out) noexcept {
     Status s = out->take(api, obj);
     if constexpr (copies) {
       if (__builtin_expect(s != Status::ok, 0) && convert && s != Status::interrupted) {
@@ -91,7 +93,7 @@ class Asked {
   }
   /// Takes the object, or keeps the exception (true), or notes the refusal (false).
   template <class View, bool copies>
-  bool ask(PyObject* obj, bool convert, Taken<View>* out, const char* name) noexcept {
+  __attribute__((always_inline)) bool ask(PyObject* obj, bool convert, Taken<View>* out, const char* name) noexcept {
     const CApi* const api = table();
     const Status s =
         __builtin_expect(api != nullptr, 1) ? Taking<View, copies>::take(api, obj, convert, out) : Status::interrupted;
@@ -113,7 +115,7 @@ class Asked {
 template <class View, bool copies>
 class ViewArgument : public Asked {
  public:
-  bool take(PyObject* obj, bool convert) noexcept {
+  __attribute__((always_inline)) bool take(PyObject* obj, bool convert) noexcept {
     taken_.let_go();
     forget_error();
     return ask<View, copies>(obj, convert, &taken_, name.text);
@@ -259,4 +261,5 @@ struct ResultType<given_as<Library, Result>> {
   static constexpr Text text = python_type<typename ResultType<Result>::View>(Role::result, Library::type);
 };
 
-}  // namespace anyarray::casters
+}  // namespace ANYARRAY_HIDDEN casters
+}  // namespace anyarray

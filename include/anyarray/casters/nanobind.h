@@ -9,8 +9,10 @@
 #include <optional>
 
 #include "anyarray/casters/common.h"
+#include "anyarray/casters/wrap.h"
 
-namespace anyarray::casters {
+namespace anyarray {
+namespace ANYARRAY_HIDDEN casters {
 
 /// Imports the function table, and lets the TypeErrors of all functions in `module` (those in its classes, properties
 /// and submodules too) say why no overload took the arguments. Called at the end of the module's init: what is defined
@@ -24,10 +26,11 @@ inline void install(const nanobind::module_& module) {
     Py_XDECREF(name);
     return is;
   };
-  if (table() == nullptr || !wrap_module(module.ptr(), is_function)) throw nanobind::python_error();
+  if (table() == nullptr || !wrap_module(module.ptr(), {is_function})) throw nanobind::python_error();
 }
 
-}  // namespace anyarray::casters
+}  // namespace ANYARRAY_HIDDEN casters
+}  // namespace anyarray
 
 NAMESPACE_BEGIN(NB_NAMESPACE)
 NAMESPACE_BEGIN(detail)

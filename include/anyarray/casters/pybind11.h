@@ -19,8 +19,10 @@
 #define ANYARRAY_SEVERAL_INTERPRETERS() (pybind11::detail::get_num_interpreters_seen() > 1)
 #endif
 #include "anyarray/casters/common.h"
+#include "anyarray/casters/wrap.h"
 
-namespace anyarray::casters {
+namespace anyarray {
+namespace ANYARRAY_HIDDEN casters {
 namespace detail {
 
 template <class...>
@@ -37,7 +39,8 @@ struct Passed {
 };
 
 }  // namespace detail
-}  // namespace anyarray::casters
+}  // namespace ANYARRAY_HIDDEN casters
+}  // namespace anyarray
 
 PYBIND11_NAMESPACE_BEGIN(PYBIND11_NAMESPACE)
 PYBIND11_NAMESPACE_BEGIN(detail)
@@ -76,55 +79,39 @@ constexpr auto anyarray_both(const Parameter& parameter, const Result&) {
 }
 #endif
 
-/// The name of what shows memory during a call alone. It stands where pybind11 puts the name of a parameter or a result,
-/// and nowhere else: casters of containers join the names of their elements, and end with a sentence here.
+/// Where a name goes that may not: complete, and so an error, when pybind11 asks for the types in a signature.
+template <class Any>
+struct anyarray_misplaced {
+  static_assert(
+      anyarray::casters::detail::never<Any>,
+      "anyarray::view shows memory that is held during the call alone: it is a parameter, a result, or "
+      "std::optional of these. In containers, tuples and callbacks use anyarray::array, which owns its share");
+};
+/// The name of what shows memory during a call alone. Where pybind11 puts the name of a parameter or of a result it is
+/// one; casters of containers, which join the names of their elements, get what is misplaced.
 template <class Parameter, class Result>
-struct anyarray_of_call {
+struct anyarray_of_call : descr<0, anyarray_misplaced<Result>> {
   Parameter parameter;
   Result result;
+  constexpr anyarray_of_call(const Parameter& p, const Result& r) : parameter(p), result(r) {}
 };
-template <size_t N, class... Types>
-struct anyarray_last : descr<N, Types...> {
-  constexpr anyarray_last(const descr<N, Types...>& whole) : descr<N, Types...>(whole) {}
-};
-template <class Any>
-constexpr descr<0> anyarray_misplaced(const Any&) {
-  static_assert(anyarray::casters::detail::never<Any>,
-                "anyarray::view shows memory that is held during the call alone: it is a parameter, a result, or "
-                "std::optional of these. In containers, tuples and callbacks use anyarray::array, which owns its share");
-  return {};
-}
 template <class P, class R>
 constexpr auto type_descr(const anyarray_of_call<P, R>& name) {
   return type_descr(name.parameter);
 }
+/// A result's name is the last.
+template <size_t N, class... Types>
+struct anyarray_last : descr<N, Types...> {
+  constexpr anyarray_last(const descr<N, Types...>& whole) : descr<N, Types...>(whole) {}
+};
 template <size_t N, class... Types, class P, class R>
 constexpr auto operator+(const descr<N, Types...>& before, const anyarray_of_call<P, R>& name) {
   return anyarray_last(before + name.result);
 }
-template <size_t N, class... Types, class Other>
-constexpr auto operator+(const anyarray_last<N, Types...>& name, const Other&) {
-  return anyarray_misplaced(name);
-}
-template <class P, class R>
-constexpr auto arg_descr(const anyarray_of_call<P, R>& name) {
-  return anyarray_misplaced(name);
-}
-template <class P, class R, class... Others>
-constexpr auto concat(const anyarray_of_call<P, R>& name, const Others&...) {
-  return anyarray_misplaced(name);
-}
-template <class P, class R, class Other>
-constexpr auto operator|(const Other&, const anyarray_of_call<P, R>& name) {
-  return anyarray_misplaced(name);
-}
-template <class P, class R, class Other>
-constexpr auto operator|(const anyarray_of_call<P, R>& name, const Other&) {
-  return anyarray_misplaced(name);
-}
-template <class P, class R, class Other>
-constexpr auto operator,(const Other&, const anyarray_of_call<P, R>& name) {
-  return anyarray_misplaced(name);
+template <size_t N, class... Types, size_t M, class... More>
+constexpr descr<0, anyarray_misplaced<descr<N, Types...>>> operator+(const anyarray_last<N, Types...>&,
+                                                                     const descr<M, More...>&) {
+  return {};
 }
 
 /// Results, with or without a value: arrays share their memory, whatever the policy; of views it says what becomes of
@@ -151,49 +138,37 @@ struct anyarray_result {
   }
 };
 
-/// A parameter of type P, or std::optional of it. The constructor is there so that a tuple of casters isn't zeroed.
-template <class P, class Value>
-class anyarray_parameter {
-  static constexpr bool optional = !std::is_same_v<P, Value>;
-
- public:
-  template <class T>
-  using cast_op_type = typename anyarray::casters::detail::Passed<T>::type;
-
-  anyarray_parameter() noexcept {}
-  bool load(handle src, bool convert) {
-    if constexpr (optional) {
-      has_value_ = !src.is_none();
-      if (!has_value_) return true;
-    }
-    if (!argument_.take(src.ptr(), convert)) return false;
-    if (__builtin_expect(argument_.has_error(), 0)) {
-      argument_.set_error();
-      throw error_already_set();
-    }
-    return true;
-  }
-  operator Value() {
-    if constexpr (optional) {
-      if (!has_value_) return std::nullopt;
-    }
-    return P(std::move(argument_.value()));
-  }
-
- private:
-  anyarray::casters::Argument<P> argument_;
-  bool has_value_;
+template <class Value>
+struct anyarray_optional : std::false_type {
+  using type = Value;
+};
+template <class P>
+struct anyarray_optional<std::optional<P>> : std::true_type {
+  using type = P;
 };
 
-/// Views. What is asked for by py::cast would outlive its caster.
-template <class P, class R, class Value>
-class anyarray_view_caster : public anyarray_parameter<P, Value>, public anyarray_result<R> {
+/// Takes an argument: false lets the next overload be tried; what is never passed over is thrown.
+template <class P>
+bool anyarray_take(anyarray::casters::Argument<P>& argument, handle src, bool convert) {
+  if (!argument.take(src.ptr(), convert)) return false;
+  if (__builtin_expect(argument.has_error(), 0)) {
+    argument.set_error();
+    throw error_already_set();
+  }
+  return true;
+}
+
+/// Of a view, or std::optional of one; results are of type R. What py::cast gives would outlive its caster.
+template <class R, class Value>
+class anyarray_view_caster : public anyarray_result<R> {
+  static constexpr bool optional = anyarray_optional<Value>::value;
+  using P = typename anyarray_optional<Value>::type;
   static constexpr auto parameter = anyarray_descr<anyarray_parameter_text<P>>();
   static constexpr auto result = anyarray_descr<anyarray::casters::ResultType<R>>();
 
  public:
   static constexpr auto name = [] {
-    if constexpr (std::is_same_v<P, Value>) {
+    if constexpr (!optional) {
       return anyarray_of_call<decltype(parameter), decltype(result)>{parameter, result};
     } else {
       constexpr auto or_none = const_name(" | None");
@@ -201,51 +176,83 @@ class anyarray_view_caster : public anyarray_parameter<P, Value>, public anyarra
                                                                                          result + or_none};
     }
   }();
+  template <class T>
+  using cast_op_type = typename anyarray::casters::detail::Passed<T>::type;
 
   anyarray_view_caster() noexcept {}
-  anyarray_view_caster(const anyarray_view_caster& it) : anyarray_parameter<P, Value>() { anyarray_misplaced(it); }
+  anyarray_view_caster(const anyarray_view_caster&) { anyarray_misplaced<P>(); }
+  bool load(handle src, bool convert) {
+    if constexpr (optional) {
+      has_value_ = !src.is_none();
+      if (!has_value_) return true;
+    }
+    return anyarray_take(argument_, src, convert);
+  }
+  operator Value() noexcept {
+    if constexpr (optional) {
+      if (!has_value_) return std::nullopt;
+    }
+    return P(argument_.value());
+  }
+
+ private:
+  anyarray::casters::Argument<P> argument_;
+  bool has_value_;
 };
 
-template <class P, class R, class Value>
-class anyarray_array_caster : public anyarray_parameter<P, Value>, public anyarray_result<R> {
+/// Of an array, or std::optional of one: it owns its share, so it is valid wherever it goes.
+template <class R, class Value>
+class anyarray_array_caster : public anyarray_result<R> {
+  using P = typename anyarray_optional<Value>::type;
+
  public:
   static constexpr auto name = [] {
-    constexpr auto both = anyarray_both(anyarray_descr<anyarray_parameter_text<P>>(),
-                                        anyarray_descr<anyarray::casters::ResultType<R>>());
-    if constexpr (std::is_same_v<P, Value>) {
+    constexpr auto both =
+        anyarray_both(anyarray_descr<anyarray_parameter_text<P>>(), anyarray_descr<anyarray::casters::ResultType<R>>());
+    if constexpr (!anyarray_optional<Value>::value) {
       return both;
     } else {
       return both + const_name(" | None");
     }
   }();
+  template <class T>
+  using cast_op_type = typename anyarray::casters::detail::Passed<T>::type;
+
+  bool load(handle src, bool convert) {
+    if (!src) return false;
+    if constexpr (anyarray_optional<Value>::value) {
+      if (src.is_none()) return true;
+    }
+    anyarray::casters::Argument<P> argument;
+    if (!anyarray_take(argument, src, convert)) return false;
+    value_ = P(std::move(argument.value()));
+    return true;
+  }
+  operator Value() noexcept { return std::move(value_); }
+
+ private:
+  Value value_;
 };
 
-#define ANYARRAY_CASTERS(caster, plain)                                                                     \
-  template <class T, int Rank, class Layout, class On>                                                      \
-  class type_caster<anyarray::plain<T, Rank, Layout, On>>                                                   \
-      : public caster<anyarray::plain<T, Rank, Layout, On>, anyarray::plain<T, Rank, Layout, On>,           \
-                      anyarray::plain<T, Rank, Layout, On>> {};                                             \
-  template <class T, int Rank, class Layout, class On>                                                      \
-  class type_caster<anyarray::or_copy<anyarray::plain<T, Rank, Layout, On>>>                                \
-      : public caster<anyarray::or_copy<anyarray::plain<T, Rank, Layout, On>>,                              \
-                      anyarray::plain<T, Rank, Layout, On>,                                                 \
-                      anyarray::or_copy<anyarray::plain<T, Rank, Layout, On>>> {};                          \
-  template <class T, int Rank, class Layout, class On>                                                      \
-  class type_caster<std::optional<anyarray::plain<T, Rank, Layout, On>>>                                    \
-      : public caster<anyarray::plain<T, Rank, Layout, On>, anyarray::plain<T, Rank, Layout, On>,           \
-                      std::optional<anyarray::plain<T, Rank, Layout, On>>> {};                              \
-  template <class T, int Rank, class Layout, class On>                                                      \
-  class type_caster<std::optional<anyarray::or_copy<anyarray::plain<T, Rank, Layout, On>>>>                 \
-      : public caster<anyarray::or_copy<anyarray::plain<T, Rank, Layout, On>>,                              \
-                      anyarray::plain<T, Rank, Layout, On>,                                                 \
-                      std::optional<anyarray::or_copy<anyarray::plain<T, Rank, Layout, On>>>> {};
+// Each with a constructor: without one, a tuple of casters zeroes them, which costs as much as taking an array.
+#define ANYARRAY_CASTER(caster, plain, ...)                                                           \
+  template <class T, int Rank, class Layout, class On>                                                \
+  class type_caster<__VA_ARGS__> : public caster<anyarray::plain<T, Rank, Layout, On>, __VA_ARGS__> { \
+   public:                                                                                            \
+    type_caster() noexcept {}                                                                         \
+  };
+#define ANYARRAY_CASTERS(caster, plain)                                                   \
+  ANYARRAY_CASTER(caster, plain, anyarray::plain<T, Rank, Layout, On>)                    \
+  ANYARRAY_CASTER(caster, plain, anyarray::or_copy<anyarray::plain<T, Rank, Layout, On>>) \
+  ANYARRAY_CASTER(caster, plain, std::optional<anyarray::plain<T, Rank, Layout, On>>)     \
+  ANYARRAY_CASTER(caster, plain, std::optional<anyarray::or_copy<anyarray::plain<T, Rank, Layout, On>>>)
 ANYARRAY_CASTERS(anyarray_view_caster, view)
 ANYARRAY_CASTERS(anyarray_array_caster, array)
 #undef ANYARRAY_CASTERS
+#undef ANYARRAY_CASTER
 
 template <class Library, class Result>
-class type_caster<anyarray::given_as<Library, Result>>
-    : public anyarray_result<anyarray::given_as<Library, Result>> {
+class type_caster<anyarray::given_as<Library, Result>> : public anyarray_result<anyarray::given_as<Library, Result>> {
  public:
   static constexpr auto name = anyarray_descr<anyarray::casters::ResultType<anyarray::given_as<Library, Result>>>();
 };
@@ -258,7 +265,8 @@ class type_caster<anyarray::given_like<Result>> : public anyarray_result<anyarra
 PYBIND11_NAMESPACE_END(detail)
 PYBIND11_NAMESPACE_END(PYBIND11_NAMESPACE)
 
-namespace anyarray::casters {
+namespace anyarray {
+namespace ANYARRAY_HIDDEN casters {
 namespace detail {
 
 /// pybind11's functions are PyCFunctions whose ml_meth is one function in all of an extension, and whose PyMethodDef is
@@ -285,15 +293,15 @@ struct Dispatcher : pybind11::cpp_function {
   static PyCFunction as_method(Original function) noexcept {
     return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
   }
-  static PyMethodDef* method_of(PyObject* function) noexcept {
-    return reinterpret_cast<PyCFunctionObject*>(function)->m_ml;
+  /// Null where it is no function of this extension, or one that is watched already. Methods lie in an instancemethod.
+  static PyMethodDef* method_of(PyObject* object) noexcept {
+    if (PyInstanceMethod_Check(object)) object = PyInstanceMethod_GET_FUNCTION(object);
+    if (!PyCFunction_Check(object)) return nullptr;
+    PyMethodDef* const method = reinterpret_cast<PyCFunctionObject*>(object)->m_ml;
+    return method->ml_meth == as_method(original) ? method : nullptr;
   }
-  static bool is_function(PyObject* object) {
-    return PyCFunction_Check(object) && method_of(object)->ml_meth == as_method(original);
-  }
-  static void wrap(PyObject* function) noexcept {
-    method_of(function)->ml_meth = as_method(Watched<Original>::call);
-  }
+  static bool is_function(PyObject* object) { return method_of(object) != nullptr; }
+  static void wrap(PyObject* function) noexcept { method_of(function)->ml_meth = as_method(Watched<Original>::call); }
   static bool is_class(PyObject* object) {
     return PyType_IsSubtype(Py_TYPE(object), pybind11::detail::get_internals().default_metaclass) != 0;
   }
@@ -327,4 +335,5 @@ inline void install(const pybind11::module_& m) {
   }
 }
 
-}  // namespace anyarray::casters
+}  // namespace ANYARRAY_HIDDEN casters
+}  // namespace anyarray
