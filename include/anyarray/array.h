@@ -55,8 +55,8 @@ class Held {
     return holder_ != nullptr ? static_cast<PyObject*>(holder_->borrow.owner) : nullptr;
   }
 
-  /// A new aa.Array over the same memory, which shares it. Needs the GIL. Null with an exception set: a ValueError where
-  /// nothing is held. `api`: needed where the array was made in C++; otherwise that of the same interpreter.
+  /// A new aa.Array over the same memory, which shares it. Needs the GIL. Null with an exception set: a ValueError
+  /// where nothing is held. `api`: needed where the array was made in C++; otherwise that of the same interpreter.
   PyObject* to_array(const CApi* api = nullptr) const noexcept {
     if (api == nullptr) api = api_;
     if (holder_ == nullptr) return api->to_array(api->context, nullptr);

@@ -167,7 +167,8 @@ class Taken {
 };
 
 template <class T, int Rank, class Layout, class On>
-array<T, Rank, Layout, On>::array(const CApi* api, PyObject* obj) noexcept : array(Held(api, obj, &view_type::request)) {
+array<T, Rank, Layout, On>::array(const CApi* api, PyObject* obj) noexcept
+    : array(Held(api, obj, &view_type::request)) {
   // Taken, but not what the view takes.
   if (!ok() && PyErr_Occurred() == nullptr) detail::raise_misaligned();
 }

@@ -48,9 +48,7 @@ class odometer {
     ++*this;
     return before;
   }
-  friend constexpr bool operator==(const odometer& a, const odometer& b) noexcept {
-    return a.position_ == b.position_;
-  }
+  friend constexpr bool operator==(const odometer& a, const odometer& b) noexcept { return a.position_ == b.position_; }
   friend constexpr bool operator!=(const odometer& a, const odometer& b) noexcept { return !(a == b); }
 
  private:

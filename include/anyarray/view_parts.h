@@ -18,8 +18,8 @@ namespace detail {
 
 #if defined(ANYARRAY_CHECK_BOUNDS)
 inline constexpr bool checks_bounds = true;
-[[noreturn]] __attribute__((noinline, cold)) inline void stop(const char* format, std::int64_t given, std::int64_t limit,
-                                                              int dimension) noexcept {
+[[noreturn]] __attribute__((noinline, cold)) inline void stop(const char* format, std::int64_t given,
+                                                              std::int64_t limit, int dimension) noexcept {
   std::fprintf(stderr, format, static_cast<long long>(given), static_cast<long long>(limit), dimension);
   std::fputc('\n', stderr);
   std::fflush(stderr);
@@ -86,7 +86,8 @@ struct Place {
   std::int64_t strides[keeps_strides ? slots : 1];
 
   constexpr Place() noexcept : data(nullptr), source(nullptr), extents{}, strides{} {}
-  /// Of a descriptor that fits. All is read before anything is written: the compiler can't know that they don't overlap.
+  /// Of a descriptor that fits. All is read before anything is written: the compiler can't know that they don't
+  /// overlap.
   Place(const Descriptor& d, const void* from) noexcept : data(static_cast<Pointer>(d.data)), source(from) {
     std::int64_t extent[slots];
     std::int64_t stride[slots];
@@ -179,7 +180,8 @@ struct Fitting {};
 /// view<…>::mdspan() of a kind: mdspan.h, mdspan_cuda.h and mdspan_kokkos.h specialise it.
 template <class Kind, class View>
 struct to_mdspan {
-  static_assert(sizeof(View) == 0, "anyarray::view::mdspan(): include anyarray/mdspan.h, mdspan_cuda.h or mdspan_kokkos.h");
+  static_assert(sizeof(View) == 0,
+                "anyarray::view::mdspan(): include anyarray/mdspan.h, mdspan_cuda.h or mdspan_kokkos.h");
 };
 
 }  // namespace detail
