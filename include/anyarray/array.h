@@ -168,6 +168,10 @@ class array {
   typename view_type::reference operator()(Index... index) const& noexcept {
     return view_(index...);
   }
+  template <class Index>
+  typename view_type::reference operator[](Index i) const& noexcept {
+    return view_[i];
+  }
   // The view, and the element, would outlive the array.
   const view_type& operator*() const&& = delete;
   const view_type* operator->() const&& = delete;
@@ -175,6 +179,8 @@ class array {
   operator View() const&& = delete;
   template <class... Index>
   typename view_type::reference operator()(Index... index) const&& = delete;
+  template <class Index>
+  typename view_type::reference operator[](Index i) const&& = delete;
   const Held& held() const& noexcept { return held_; }
   Held held() && noexcept { return static_cast<Held&&>(held_); }
   /// A new aa.Array that shares the memory; null with an exception set. Needs the GIL.
