@@ -68,13 +68,14 @@ constexpr bool steps_over(int rank, const std::int64_t* extents, const std::int6
 /// Strides of contiguous memory, of an empty one as if its extents of 0 were 1; false where they overflow.
 constexpr bool contiguous_strides(int rank, const std::int64_t* extents, bool row_major, std::int64_t* out) noexcept {
   std::int64_t step = 1;
-  bool fits = true;
+  bool overflow = false;
   for (int k = 0; k < rank; ++k) {
+    if (overflow) return false;
     const int i = row_major ? rank - 1 - k : k;
     out[i] = step;
-    fits &= !__builtin_mul_overflow(step, extents[i] > 1 ? extents[i] : 1, &step);
+    overflow = __builtin_mul_overflow(step, extents[i] > 1 ? extents[i] : 1, &step);
   }
-  return fits;
+  return true;
 }
 
 /// What a view of a known rank looks like, with strides that mean something in every dimension.
@@ -120,7 +121,7 @@ struct Shape {
       no_strides = "elements overlap: layout_stride can't show one element at several indices";
     }
   }
-  /// Whether indices of this type reach all elements; `last`: of the last one, where strides count.
+  /// Whether indices of this type count all elements and, where strides are kept, reach the last one.
   template <class Index>
   constexpr bool fits(bool strided) const noexcept {
     constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
