@@ -2,8 +2,6 @@
 // Arrays that own: a share of memory of any origin, Python's or C++'s, for as long as it is needed. Untyped (Held) and
 // typed (array). No Python.h: what came from Python is let go through the function table, from any thread.
 #pragma once
-#include <cstdlib>
-
 #include "anyarray/c_api.h"
 #include "anyarray/produce.h"
 #include "anyarray/view.h"
@@ -136,11 +134,13 @@ class array {
                   "anyarray::array::make: of one element type that isn't const, of a known rank, on the host");
     static_assert(alignof(T) <= 64, "anyarray::array::make: memory is aligned to 64 bytes");
     std::int64_t n = 0;
-    if (!element_count(Rank, extents, &n) || n > (INT64_MAX - 63) / static_cast<std::int64_t>(sizeof(T))) return {};
+    if (!element_count(Rank, extents, &n) || n > (INT64_MAX - 127) / static_cast<std::int64_t>(sizeof(T))) return {};
     const std::size_t bytes = (static_cast<std::size_t>(n) * sizeof(T) + 63) / 64 * 64;
-    void* const memory = std::aligned_alloc(64, bytes > 0 ? bytes : 64);
-    if (memory == nullptr) return {};
-    return own(view_type(static_cast<T*>(memory), extents), [](void* what) { std::free(what); }, memory);
+    void* const block = __builtin_malloc(bytes + 64);
+    if (block == nullptr) return {};
+    // The next multiple of 64, at most 64 bytes on.
+    char* const memory = static_cast<char*>(block) + (64 - reinterpret_cast<std::uintptr_t>(block) % 64);
+    return own(view_type(reinterpret_cast<T*>(memory), extents), [](void* what) { __builtin_free(what); }, block);
   }
   /// A contiguous container, a std::vector say, that is moved into the array. Of one dimension.
   template <class Container>

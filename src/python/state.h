@@ -2,6 +2,8 @@
 // The state of the module anyarray._core in one interpreter, the objects of its types, and what the files of
 // src/python ask of each other. Everything here needs the GIL. May include the engine and all below it.
 #pragma once
+#include <cstring>
+
 #include "src/engine/engine.h"
 #include "src/support/context.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""-DANYARRAY_CHECK_BOUNDS: what is out of bounds is named on stderr and ends the program; without it, nothing is checked."""
+"""-DANYARRAY_CHECK_BOUNDS: what is out of bounds is named on stderr and ends the program; without it nothing is."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views to mdspans and back: mdspan.cpp, built and run for each kind of mdspan whose header is here, with each compiler;
-all kinds in one program too."""
+"""Views to mdspans and back: mdspan.cpp, built and run for each kind of mdspan whose header is here, with each
+compiler, and all kinds in one program."""
 
 from __future__ import annotations
 

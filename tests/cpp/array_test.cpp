@@ -4,6 +4,7 @@
 #include "anyarray/array.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 #include <utility>
