@@ -115,13 +115,17 @@ class Asked {
 template <class View, bool copies>
 class ViewArgument : public Asked {
  public:
+  ViewArgument() noexcept {}
   __attribute__((always_inline)) bool take(PyObject* obj, bool convert) noexcept {
     taken_.let_go();
     forget_error();
     return ask<View, copies>(obj, convert, &taken_, name.text);
   }
-  void take_none() noexcept { taken_.show_nothing(); }
-  View& value() noexcept { return const_cast<View&>(*taken_); }
+  void take_none() noexcept { taken_.let_go(); }
+  View& value() noexcept {
+    view_ = taken_.ok() ? *taken_ : View();
+    return view_;
+  }
   /// A new reference that keeps value() valid for longer than this object; null with an exception set.
   PyObject* keep() noexcept {
     if (!taken_.ok()) return Py_INCREF(Py_None), Py_None;
@@ -138,6 +142,9 @@ class ViewArgument : public Asked {
   static constexpr auto name = exactly<text.size>(text);
 
   Taken<View> taken_;
+  union {
+    View view_;  // where the function's parameter refers to it
+  };
 };
 
 /// Of arrays: what was taken goes to the heap, to be shared.
