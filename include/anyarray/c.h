@@ -210,11 +210,6 @@ typedef struct anyarray_request {
 #define ANYARRAY_REQUEST_INIT \
   {NULL, {ANYARRAY_DEVICE_ANY, -1}, false, false, ANYARRAY_ORDER_ANY, -1, 0, {0, 0, 0, 0}, 0, 0, NULL, {0, 0}}
 
-/// The sentence that says why a function gave another status than ok.
-typedef struct anyarray_reason {
-  char text[240];
-} anyarray_reason;
-
 /// Size and version first, so that both sides can tell which rows the other has. The functions: c_api.def.
 typedef struct anyarray_c_api {
   uint32_t size;  ///< bytes of the provider's table
