@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compilers of this machine and the headers of others that the tests here compile with, and what wasn't there.
 
-Environment: ``ANYARRAY_REQUIRE_COMPILERS``, names from ``WANTED`` that must be there; ``ANYARRAY_CUDA_INCLUDE`` and
+Environment: ``ANYARRAY_COMPILERS=first``, to use the first of them alone; ``ANYARRAY_REQUIRE_COMPILERS``, names from
+``WANTED`` that must be there; ``ANYARRAY_CUDA_INCLUDE`` and
 ``ANYARRAY_KOKKOS_INCLUDE``, the folders that hold ``cuda/std/mdspan`` and ``mdspan/mdspan.hpp`` (or
 ``experimental/mdspan``), which are otherwise looked for in installed packages and in usual places.
 """
@@ -64,9 +65,10 @@ def compilers() -> tuple[Compiler, ...]:
         Compiler("clang++", (clang,)),
         Compiler("libc++", (clang, "-stdlib=libc++")),
     )
-    return tuple(
+    here = [
         one for one in candidates if shutil.which(one.command[0]) and one.knows("#include <cstddef>\n", "-std=c++23")
-    )
+    ]
+    return tuple(here[:1] if os.environ.get("ANYARRAY_COMPILERS") == "first" else here)
 
 
 def _include_of(variable: str, header: str, distributions: tuple[str, ...], usual: tuple[str, ...]) -> Path | None:
