@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every C++ block of docs/views.md compiles, with every compiler that is here. What a block needs beside C++17 its first
-line says: `// with mdspan`, `// with cuda`."""
+"""Every C++ block of docs/views.md compiles, with every compiler that is here. What a block needs beside C++17, its
+first line says: `// with mdspan`, `// with cuda`."""
 
 from __future__ import annotations
 
