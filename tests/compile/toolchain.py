@@ -54,8 +54,16 @@ class Compiler:
         return subprocess.run(command, input=text, text=True, capture_output=True).returncode == 0
 
 
-@functools.cache
+FIRST_ALONE = os.environ.get("ANYARRAY_COMPILERS") == "first"
+
+
 def compilers() -> tuple[Compiler, ...]:
+    """Those that the tests are run with."""
+    return all_compilers()[: 1 if FIRST_ALONE else None]
+
+
+@functools.cache
+def all_compilers() -> tuple[Compiler, ...]:
     """Each compiler with each standard library that it finds here, as far as it does C++23."""
     clang = next(
         (name for name in ("clang++-19", "clang++-20", "clang++-21", "clang++") if shutil.which(name)), "clang++"
@@ -65,10 +73,7 @@ def compilers() -> tuple[Compiler, ...]:
         Compiler("clang++", (clang,)),
         Compiler("libc++", (clang, "-stdlib=libc++")),
     )
-    here = [
-        one for one in candidates if shutil.which(one.command[0]) and one.knows("#include <cstddef>\n", "-std=c++23")
-    ]
-    return tuple(here[:1] if os.environ.get("ANYARRAY_COMPILERS") == "first" else here)
+    return tuple(one for one in candidates if shutil.which(one.command[0]) and one.knows(text, "-std=c++23"))
 
 
 def _include_of(variable: str, header: str, distributions: tuple[str, ...], usual: tuple[str, ...]) -> Path | None:
@@ -129,7 +134,7 @@ def library_include(module: str) -> Path | None:
 
 def missing() -> dict[str, str]:
     """What of WANTED isn't here, and what therefore didn't run."""
-    there = {compiler.name for compiler in compilers()}
+    there = {compiler.name for compiler in all_compilers()}
     notes = {
         "g++": "g++ that knows C++23",
         "clang++": "clang++ that knows C++23",
