@@ -73,7 +73,9 @@ def all_compilers() -> tuple[Compiler, ...]:
         Compiler("clang++", (clang,)),
         Compiler("libc++", (clang, "-stdlib=libc++")),
     )
-    return tuple(one for one in candidates if shutil.which(one.command[0]) and one.knows(text, "-std=c++23"))
+    return tuple(
+        one for one in candidates if shutil.which(one.command[0]) and one.knows("#include <cstddef>\n", "-std=c++23")
+    )
 
 
 def _include_of(variable: str, header: str, distributions: tuple[str, ...], usual: tuple[str, ...]) -> Path | None:
