@@ -27,7 +27,8 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-all test-cpp test-python downstream wheel test-wheel lint format asan bench bench-smoke pythons abi3 clean distclean
+.PHONY: help demo docs test test-all test-cpp test-python compilers downstream wheel test-wheel lint format asan bench bench-smoke \
+        pythons abi3 clean distclean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -58,15 +59,22 @@ test: test-cpp  ## build and pass all tests, with the small libraries
 
 test-all: test-cpp  ## the same with every library that anyarray is tested with
 	$(MAKE) $(VENV)/.with-test,peers
-	$(RUN) ANYARRAY_REQUIRE=$(LARGE) $(PYTEST) tests
+	$(RUN) ANYARRAY_REQUIRE=$(LARGE) $(PYTEST) --ignore=tests/compile tests
 
 test-cpp: $(VENV)/.with-test  ## the C++ tests, our definitions of foreign structs held to the installed headers
 	$(RUN) cmake --preset release -DANYARRAY_FOREIGN_HEADERS=ON -DPython_EXECUTABLE=$(abspath $(BIN))/python
 	$(RUN) cmake --build --preset release
 	$(RUN) ctest --preset release
+	$(RUN) ANYARRAY_COMPILERS=first $(PYTEST) tests/compile
 
 test-python: $(VENV)/.with-test  ## the Python tests
-	$(RUN) ANYARRAY_REQUIRE=$(SMALL) $(PYTEST) tests
+	$(RUN) ANYARRAY_REQUIRE=$(SMALL) $(PYTEST) --ignore=tests/compile tests
+
+# libcu++ and the reference implementation of mdspan come as Python packages: only their headers are used.
+compilers: $(VENV)/.with-test  ## public headers, views and what must not compile, with each compiler here, C++17 to 23
+	$(PIP) install nvidia-cuda-cccl && $(PIP) install --no-deps libraft-cu12==25.6.0 || \
+	  echo "NOT RUN: the headers of cuda::std::mdspan and Kokkos's mdspan couldn't be installed"
+	$(RUN) $(PYTEST) tests/compile
 
 downstream: $(VENV)/.with-test  ## projects that use the installed package, the README's examples
 	$(RUN) $(PYTEST) tests/downstream tests/test_readme.py

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compilers of this machine and the headers of others that the tests here compile with, and what wasn't there.
 
-Environment: ``ANYARRAY_REQUIRE_COMPILERS``, names from ``WANTED`` that must be there; ``ANYARRAY_CUDA_INCLUDE`` and
+Environment: ``ANYARRAY_COMPILERS=first``, to use the first of them alone; ``ANYARRAY_REQUIRE_COMPILERS``, names from
+``WANTED`` that must be there; ``ANYARRAY_CUDA_INCLUDE`` and
 ``ANYARRAY_KOKKOS_INCLUDE``, the folders that hold ``cuda/std/mdspan`` and ``mdspan/mdspan.hpp`` (or
 ``experimental/mdspan``), which are otherwise looked for in installed packages and in usual places.
 """
@@ -53,8 +54,16 @@ class Compiler:
         return subprocess.run(command, input=text, text=True, capture_output=True).returncode == 0
 
 
-@functools.cache
+FIRST_ALONE = os.environ.get("ANYARRAY_COMPILERS") == "first"
+
+
 def compilers() -> tuple[Compiler, ...]:
+    """Those that the tests are run with."""
+    return all_compilers()[: 1 if FIRST_ALONE else None]
+
+
+@functools.cache
+def all_compilers() -> tuple[Compiler, ...]:
     """Each compiler with each standard library that it finds here, as far as it does C++23."""
     clang = next(
         (name for name in ("clang++-19", "clang++-20", "clang++-21", "clang++") if shutil.which(name)), "clang++"
@@ -127,7 +136,7 @@ def library_include(module: str) -> Path | None:
 
 def missing() -> dict[str, str]:
     """What of WANTED isn't here, and what therefore didn't run."""
-    there = {compiler.name for compiler in compilers()}
+    there = {compiler.name for compiler in all_compilers()}
     notes = {
         "g++": "g++ that knows C++23",
         "clang++": "clang++ that knows C++23",
