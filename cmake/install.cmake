@@ -3,6 +3,7 @@
 # relocatable, as long as the folders of GNUInstallDirs are relative.
 include(CMakePackageConfigHelpers)
 set(_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/anyarray)
+set(_engine_dir ${CMAKE_INSTALL_DATADIR}/anyarray)
 set(_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(DIRECTORY include/anyarray DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
@@ -12,11 +13,22 @@ install(TARGETS anyarray_core anyarray_headers anyarray_python EXPORT anyarrayTa
 
 install(EXPORT anyarrayTargets NAMESPACE anyarray:: DESTINATION ${_config_dir} COMPONENT development)
 configure_package_config_file(cmake/anyarrayConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/anyarrayConfig.cmake
-                              INSTALL_DESTINATION ${_config_dir})
+                              INSTALL_DESTINATION ${_config_dir} PATH_VARS _engine_dir)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/anyarrayConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/anyarrayConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/anyarrayConfigVersion.cmake
+install(FILES cmake/anyarrayEngine.cmake ${CMAKE_CURRENT_BINARY_DIR}/anyarrayConfig.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/anyarrayConfigVersion.cmake
         DESTINATION ${_config_dir} COMPONENT development)
+
+# What anyarray_add_engine() builds into extensions.
+install(DIRECTORY src DESTINATION ${_engine_dir} COMPONENT development
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.cpp" PATTERN "in_extension.py"
+        PATTERN "*_test.cpp" EXCLUDE)
+get_property(_engine_modules GLOBAL PROPERTY ANYARRAY_ENGINE_MODULES)
+foreach(_module ${_engine_modules})
+  get_filename_component(_folder python/anyarray/${_module} DIRECTORY)
+  install(FILES python/anyarray/${_module}.py DESTINATION ${_engine_dir}/${_folder} COMPONENT development)
+endforeach()
 
 # pkg-config: folders relative to where the file lies, but those that were given as absolute paths.
 file(RELATIVE_PATH _up "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For extensions: import_anyarray() once in the module's init, then borrow(obj). Nothing to link; needs the
-// package anyarray at run time. The table belongs to one interpreter: an extension that lives in several keeps
-// the pointer in its module state and passes it.
+// package anyarray at run time, unless the engine is built in (CMake: anyarray_add_engine). The table belongs to one
+// interpreter: an extension that lives in several keeps the pointer in its module state and passes it.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -11,11 +11,23 @@
 
 namespace anyarray {
 
+#ifdef ANYARRAY_ENGINE  // the extension's full name, a string
+#ifdef Py_LIMITED_API
+#error "An engine that is built in isn't for the limited API: leave anyarray_add_engine() out, or Py_LIMITED_API"
+#endif
+/// The table of the engine that is built in; null with an exception set.
+__attribute__((visibility("hidden"))) const CApi* built_in_table(const char* extension) noexcept;
+#endif
+
 /// The table of this interpreter; null with ImportError set when anyarray is missing, of another major
 /// version, or too old (the sentence says what to upgrade). `minor`: that of the newest row that the extension
 /// can't do without (ANYARRAY_SINCE_…); before it calls a newer one it asks `api->minor`.
 inline const CApi* import_anyarray(std::uint32_t minor = c_api_minor) noexcept {
+#ifdef ANYARRAY_ENGINE
+  const CApi* api = built_in_table(ANYARRAY_ENGINE);
+#else
   auto* api = static_cast<const CApi*>(PyCapsule_Import(c_api_capsule, 0));
+#endif
   if (api == nullptr) return nullptr;
   char why[160];
   if (anyarray_table_fits(api->size, api->major, api->minor, minor, why, sizeof why) == 0) {

@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the projects of strangers are configured, built and run."""
+"""How the projects of strangers are configured, built and run. Doesn't import anyarray: some run without it."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import subprocess
+import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
-
-import anyarray as aa
+from types import ModuleType
+from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PACKAGE_PREFIX = Path(aa.__file__).parent / "cmake_prefix"
+_package = PathFinder.find_spec("anyarray")
+PACKAGE_PREFIX = Path(_package.origin).parent / "cmake_prefix" if _package and _package.origin else Path(sys.prefix)
 
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:
@@ -45,3 +49,25 @@ def compiler(cxx: bool) -> str:
         if name and shutil.which(name):
             return name
     raise AssertionError(f"no compiler on PATH: {names}")
+
+
+class Way:
+    """How the extensions of one build are imported, and what of their engines the tests look at."""
+
+    def __init__(self, inside: bool) -> None:
+        self.inside = inside
+
+    def extension(self, name: str) -> Any:
+        return importlib.import_module(f"inside.{name}" if self.inside else name)
+
+    def _of_engine(self, extension: str, module: str) -> ModuleType:
+        return importlib.import_module(
+            f"inside.{extension}._anyarray.{module}" if self.inside else f"anyarray.{module}"
+        )
+
+    def errors(self, extension: str) -> Any:
+        return self._of_engine(extension, "errors")
+
+    def live(self, extension: str) -> int:
+        count: int = self._of_engine(extension, "_core")._live()
+        return count

@@ -13,17 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from projects import HERE, PACKAGE_PREFIX, ROOT, build, run
+from projects import PACKAGE_PREFIX, ROOT, build, run
 
 import anyarray as aa
-
-
-@pytest.fixture(scope="module")
-def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the extension built against the package that is installed here."""
-    folder = tmp_path_factory.mktemp("extension")
-    build(HERE / "extension", folder, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}")
-    return folder
 
 
 def test_readme_builds_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
