@@ -119,19 +119,19 @@ def test_every_row(plain_c: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_rows_of_minor_2(plain_c: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(plain_c))
-    import copies
+    import given
 
     live = aa._core._live()
     data = array.array("d", [1.0, 2.5])
-    given, like = copies.given(data, "numpy"), copies.like(data, np.zeros(1))
-    assert given.tolist() == like.tolist() == [1.0, 2.5] and type(given) is type(like) is np.ndarray
-    narrow = copies.narrowed(data)
+    numpy, like = given.give(data, "numpy"), given.like(data, np.zeros(1))
+    assert numpy.tolist() == like.tolist() == [1.0, 2.5] and type(numpy) is type(like) is np.ndarray
+    narrow = given.narrowed(data)
     assert (narrow.tolist(), str(narrow.dtype), narrow.owner) == ([1.0, 2.5], "float32", None)
-    with pytest.raises(ValueError, match="mismatch: .*complex128 .*float32"):
-        copies.narrowed(np.zeros(2, complex))
+    with pytest.raises(ValueError, match=r"mismatch: .*complex128 .*float32"):
+        given.narrowed(np.zeros(2, complex))
     with pytest.raises(aa.NotAnArrayError):
-        copies.narrowed(3)
-    del given, like, narrow
+        given.narrowed(3)
+    del numpy, like, narrow
     assert aa._core._live() == live
 
 

@@ -63,9 +63,9 @@ if "rows" in sys.argv:
     assert rows.made(3).tolist() == [0, 1, 2] and rows.release_count() == 1
     assert rows.keep(data) == (24, data)
     rows.let_go()
-if "copies" in sys.argv:
-    import copies
-    assert copies.narrowed(data).tolist() == [1.0, 2.0, 3.0] and copies.like(data, b"").owner is data
+if "given" in sys.argv:
+    import given
+    assert given.narrowed(data).tolist() == [1.0, 2.0, 3.0] and given.like(data, b"").owner is data
 del data
 assert anyarray._core._live() == 0
 """
@@ -79,7 +79,7 @@ def test_the_record_is_read() -> None:
 @pytest.mark.parametrize("minor", range(NEWEST + 1))
 def test_old_extension_runs_with_this_anyarray(minor: int, tmp_path: Path) -> None:
     prefix = headers_of(minor, tmp_path)
-    modules = ["total", "norm", *["rows", "copies"][:minor]]
+    modules = ["total", "norm", *["rows", "given"][:minor]]
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.21)\nproject(old LANGUAGES C CXX)\n"
         "find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)\n"

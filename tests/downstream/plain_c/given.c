@@ -4,8 +4,8 @@
 
 static const anyarray_c_api* api;
 
-// given(x, to), like(x, example)
-static PyObject* given(PyObject* self, PyObject* args) {
+// give(x, to), like(x, example)
+static PyObject* give(PyObject* self, PyObject* args) {
   PyObject* x;
   PyObject* to;
   (void)self;
@@ -41,13 +41,13 @@ static PyObject* narrowed(PyObject* self, PyObject* x) {
   return result;
 }
 
-static PyMethodDef methods[] = {{"given", given, METH_VARARGS, NULL},
+static PyMethodDef methods[] = {{"give", give, METH_VARARGS, NULL},
                                 {"like", like, METH_VARARGS, NULL},
                                 {"narrowed", narrowed, METH_O, NULL},
                                 {NULL, NULL, 0, NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "copies", NULL, -1, methods, NULL, NULL, NULL, NULL};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "given", NULL, -1, methods, NULL, NULL, NULL, NULL};
 
-PyMODINIT_FUNC PyInit_copies(void) {
+PyMODINIT_FUNC PyInit_given(void) {
   api = anyarray_import(ANYARRAY_SINCE_copy);
   return api != NULL ? PyModule_Create(&module) : NULL;
 }
