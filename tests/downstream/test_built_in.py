@@ -85,7 +85,7 @@ def test_errors_are_of_the_builtin_kinds(table: Any) -> None:
         def __dlpack__(self, **_: Any) -> Any:
             raise ZeroDivisionError("broken")
 
-    with pytest.raises(BufferError, match="can't view .*Producer") as failed:
+    with pytest.raises(BufferError, match=r"can't view .*Producer") as failed:
         table.array(Producer(), "default")
     assert "dlpack (__dlpack__): failed: ZeroDivisionError: broken" in str(failed.value)
     assert isinstance(failed.value.__cause__, ZeroDivisionError)
@@ -95,10 +95,9 @@ def test_errors_are_of_the_builtin_kinds(table: Any) -> None:
         table.array([1], "default")
     assert isinstance(nothing.value, BufferError)
     assert {type(e.value).__module__ for e in (failed, nothing)} == {"inside.table._anyarray.errors"}
-    assert (
-        str(failed.value).splitlines()[1:]
-        == str(pytest.raises(BufferError, aa.view, Producer()).value).splitlines()[1:]
-    )
+    with pytest.raises(aa.ExchangeError) as ours:
+        aa.view(Producer())
+    assert str(failed.value) == str(ours.value)  # one place for the sentences
 
 
 def test_types_say_whose_they_are(table: Any) -> None:
@@ -257,7 +256,7 @@ BEHIND = "sys.kept = several.array(memory), several.array(memory).__dlpack__(), 
 from inside import several
 import gc
 here = several.array(bytearray(3))
-for left in ("", BEHIND, BEHIND):
+for left in ("pass", BEHIND, BEHIND):
     first, second = interpreters.create(), interpreters.create()
     for i in (first, second, first):
         run(i, WORK)
@@ -265,6 +264,17 @@ for left in ("", BEHIND, BEHIND):
     interpreters.destroy(first)
     interpreters.destroy(second)
 assert here.tolist() == [0, 0, 0] and sys.modules["inside.several._anyarray._core"]._live() == 1
+def memory():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
+import os
+for n in range(45 if sys.version_info < (3, 12) else 0):  # from 3.12 on, interpreters keep megabytes by themselves
+    if n == 5:
+        before = memory()
+    identifier = interpreters.create()
+    run(identifier, WORK)
+    interpreters.destroy(identifier)
+    assert n != 44 or memory() - before < 2048
 print("done")
 """
 
