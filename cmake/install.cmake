@@ -3,6 +3,7 @@
 # relocatable, as long as the folders of GNUInstallDirs are relative.
 include(CMakePackageConfigHelpers)
 set(_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/anyarray)
+set(_engine_dir ${CMAKE_INSTALL_DATADIR}/anyarray)
 set(_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 set(_engine_dir ${CMAKE_INSTALL_DATADIR}/anyarray)
 

@@ -27,35 +27,30 @@ def repository_files() -> list[str]:
     return sorted(name for name in names if (ROOT / name).is_file())
 
 
-def engine_files() -> set[str]:
-    """What anyarray_add_engine() builds into extensions: all sources, and the modules of the package that they hold."""
-    sources = {
-        name
-        for name in repository_files()
-        if name.startswith("src/") and name.endswith((".h", ".def", ".cpp")) and not name.endswith("_test.cpp")
-    }
-    cmake = (ROOT / "cmake" / "anyarrayEngine.cmake").read_text(encoding="utf-8")
-    (modules,) = re.findall(r"ANYARRAY_ENGINE_MODULES\s+([\w\s/]+?)\)", cmake)
-    return sources | {"src/home/in_extension.py"} | {f"python/anyarray/{name}.py" for name in modules.split()}
+def engine_modules() -> list[str]:
+    """The Python modules that an engine that is built in takes along."""
+    text = (ROOT / "cmake" / "anyarrayEngine.cmake").read_text(encoding="utf-8")
+    listed = re.search(r"ANYARRAY_ENGINE_MODULES ([\w\s/]+)\)", text)
+    assert listed is not None
+    return listed[1].split()
 
 
 def prefix_files() -> set[str]:
     """What CMake installs below the prefix, whose library folder is lib; the kind of build is Release."""
     public = {name for name in repository_files() if name.startswith("include/")}
     package = {
-        f"lib/cmake/anyarray/{name}.cmake"
-        for name in (
-            "anyarrayConfig",
-            "anyarrayConfigVersion",
-            "anyarrayEngine",
-            "anyarrayTargets",
-            "anyarrayTargets-release",
-        )
+        f"lib/cmake/anyarray/anyarray{name}.cmake"
+        for name in ("Config", "ConfigVersion", "Engine", "Targets", "Targets-release")
     }
+    engine = {
+        f"share/anyarray/{name}"
+        for name in repository_files()
+        if re.match(r"src/.*(?<!_test)\.(h|def|cpp)$", name) or name == "src/home/in_extension.py"
+    } | {f"share/anyarray/python/anyarray/{name}.py" for name in engine_modules()}
     return (
         public
         | package
-        | {f"share/anyarray/{name}" for name in engine_files()}
+        | engine
         | {f"lib/pkgconfig/{name}.pc" for name in ("anyarray", "anyarray-core")}
         | {"lib/libanyarray_core.a"}
     )

@@ -175,6 +175,9 @@ cdef extern from "anyarray/c_python.h":
         SINCE_produce "ANYARRAY_SINCE_produce"
         SINCE_take "ANYARRAY_SINCE_take"
         SINCE_drop "ANYARRAY_SINCE_drop"
+        SINCE_convert "ANYARRAY_SINCE_convert"
+        SINCE_convert_like "ANYARRAY_SINCE_convert_like"
+        SINCE_copy "ANYARRAY_SINCE_copy"
 
     ctypedef struct CApi "anyarray_c_api":
         uint32_t major
@@ -192,6 +195,10 @@ cdef extern from "anyarray/c_python.h":
                           void* what)
         Holder* (*take)(void* context, object obj, const Request* request) except NULL
         void (*drop)(void* context, Holder* holder) noexcept nogil
+        object (*convert)(void* context, object obj, object to)
+        object (*convert_like)(void* context, object obj, object example)
+        Status (*copy)(void* context, const Descriptor* from_, const Request* request, Borrow* out,
+                       Reason* why) noexcept nogil
 
     const CApi* import_from "anyarray_import"(uint32_t minor) except NULL
     Request request_any "anyarray_request_any"() noexcept nogil

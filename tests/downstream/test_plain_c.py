@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import array
 import os
 import subprocess
 import sys
@@ -91,8 +92,8 @@ def test_every_row(plain_c: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "unsupported",
         "guarded",
     ]
-    array = rows.array(x, "mpi4py_proposed")
-    assert (array.tolist(), array.owner is x, array.protocol) == ([0, 2, 4], True, "buffer")
+    taken = rows.array(x, "mpi4py_proposed")
+    assert (taken.tolist(), taken.owner is x, taken.protocol) == ([0, 2, 4], True, "buffer")
     assert rows.explain(x).protocol == "numpy"
     with pytest.raises(ValueError, match="no preset nobody"):
         rows.array(x, "nobody")
@@ -112,7 +113,25 @@ def test_every_row(plain_c: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         memory.extend(b"locked")
     rows.let_go()
     memory.extend(b"free")
-    del array
+    del taken
+    assert aa._core._live() == live
+
+
+def test_rows_of_minor_2(plain_c: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(plain_c))
+    import given
+
+    live = aa._core._live()
+    data = array.array("d", [1.0, 2.5])
+    numpy, like = given.give(data, "numpy"), given.like(data, np.zeros(1))
+    assert numpy.tolist() == like.tolist() == [1.0, 2.5] and type(numpy) is type(like) is np.ndarray
+    narrow = given.narrowed(data)
+    assert (narrow.tolist(), str(narrow.dtype), narrow.owner) == ([1.0, 2.5], "float32", None)
+    with pytest.raises(ValueError, match=r"mismatch: .*complex128 .*float32"):
+        given.narrowed(np.zeros(2, complex))
+    with pytest.raises(aa.NotAnArrayError):
+        given.narrowed(3)
+    del numpy, like, narrow
     assert aa._core._live() == live
 
 

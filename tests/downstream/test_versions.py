@@ -63,6 +63,9 @@ if "rows" in sys.argv:
     assert rows.made(3).tolist() == [0, 1, 2] and rows.release_count() == 1
     assert rows.keep(data) == (24, data)
     rows.let_go()
+if "given" in sys.argv:
+    import given
+    assert given.narrowed(data).tolist() == [1.0, 2.0, 3.0] and given.like(data, b"").owner is data
 del data
 assert anyarray._core._live() == 0
 """
@@ -76,7 +79,7 @@ def test_the_record_is_read() -> None:
 @pytest.mark.parametrize("minor", range(NEWEST + 1))
 def test_old_extension_runs_with_this_anyarray(minor: int, tmp_path: Path) -> None:
     prefix = headers_of(minor, tmp_path)
-    modules = ["total", "norm"] if minor == 0 else ["total", "norm", "rows"]
+    modules = ["total", "norm", *["rows", "given"][:minor]]
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.21)\nproject(old LANGUAGES C CXX)\n"
         "find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)\n"
@@ -87,7 +90,7 @@ def test_old_extension_runs_with_this_anyarray(minor: int, tmp_path: Path) -> No
             for name in modules
         )
     )
-    for source in (HERE / "extension" / "norm.cpp", HERE / "plain_c" / "total.c", HERE / "plain_c" / "rows.c"):
+    for source in [HERE / "extension" / "norm.cpp", *(HERE / "plain_c").glob("*.c")]:
         shutil.copy(source, tmp_path)
     build(tmp_path, tmp_path / "build", prefix, f"-DPython_EXECUTABLE={sys.executable}")
     python(f"import sys; sys.argv += {modules}\n{USE}", tmp_path / "build")
@@ -131,7 +134,7 @@ def newest_minor() -> int:
 def test_newer_extension_says_what_to_upgrade(
     extensions: Path, module: str, size: int, major: int, minor: int, advice: str
 ) -> None:
-    code = OLDER.format(size=min(size, 104), major=major, minor=minor)
+    code = OLDER.format(size=min(size, 128), major=major, minor=minor)
     code += f"try:\n    import {module}\nexcept ImportError as error:\n    print(error)"
     assert python(code, extensions) == (
         f"this extension was built for anyarray's C API 0.{newest_minor()}, "

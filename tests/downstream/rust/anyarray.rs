@@ -136,4 +136,8 @@ pub struct CApi {
     pub produce: unsafe extern "C" fn(*mut c_void, *const Descriptor, *mut PyObject, Release, *mut c_void) -> *mut PyObject,
     pub take: unsafe extern "C" fn(*mut c_void, *mut PyObject, *const Request) -> *mut Holder,
     pub drop: unsafe extern "C" fn(*mut c_void, *mut Holder),
+    pub convert: unsafe extern "C" fn(*mut c_void, *mut PyObject, *mut PyObject) -> *mut PyObject,
+    pub convert_like: unsafe extern "C" fn(*mut c_void, *mut PyObject, *mut PyObject) -> *mut PyObject,
+    pub copy:
+        unsafe extern "C" fn(*mut c_void, *const Descriptor, *const Request, *mut Borrow, *mut Reason) -> Status,
 }
