@@ -24,11 +24,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+from rich.table import Table
+
 from anyarray.cli import workers
 from anyarray.cli.cases import Case
 from anyarray.cli.producers import LIBRARIES, Library, find
-from rich.console import Console
-from rich.table import Table
 
 #: Column → module, function. Functions take any array and return the address that they were given.
 COLUMNS = {

@@ -38,8 +38,7 @@ PyObject* extrema(PyObject*, PyObject* object) {
 
 PyMethodDef methods[] = {{"extrema", extrema, METH_O, "extrema(x, /)\n--\n\nThe least and the greatest element."},
                          {nullptr, nullptr, 0, nullptr}};
-PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "extrema", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "extrema", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 

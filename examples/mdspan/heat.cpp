@@ -45,8 +45,7 @@ PyObject* step(PyObject*, PyObject* arguments) {
   // Strides that are known when the program runs: layout_stride, which can't walk backwards.
   const auto in = temperature.mdspan<Kind>();
   if (!in) return PyErr_Format(PyExc_ValueError, "the temperatures: %s", in.why());
-  const auto out =
-      anyarray::array<double, 2, anyarray::c_order>::make({temperature.extent(0), temperature.extent(1)});
+  const auto out = anyarray::array<double, 2, anyarray::c_order>::make({temperature.extent(0), temperature.extent(1)});
   if (!out.ok()) return PyErr_NoMemory();
   diffuse(*in, out->mdspan<Kind>(), rate);  // layout_right: known when it is compiled
   return out.to_array(api);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// columns DTYPE ROWS COLUMNS: reads a table of raw elements from standard input, row by row, and prints the mean of each
-// column. DTYPE is any name or typestr of a number: "float32", ">i2", "bfloat16".
+// columns DTYPE ROWS COLUMNS: reads a table of raw elements from standard input, row by row, and prints the mean of
+// each column. DTYPE is any name or typestr of a number: "float32", ">i2", "bfloat16".
 #include <anyarray/anyarray.h>
 
 #include <cstdio>

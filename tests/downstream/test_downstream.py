@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from projects import HERE, PACKAGE_PREFIX, ROOT, build, run
+from projects import PACKAGE_PREFIX, ROOT, build, run
 
 import anyarray as aa
 
@@ -30,8 +30,6 @@ def test_readme_builds_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     code = "import norm; print(norm.norm(memoryview(bytes(16)).cast('d', (1, 2))))"
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "build"), prepend=os.pathsep)
     assert run(sys.executable, "-c", code) == "0.0\n"
-
-
 
 
 @pytest.fixture(scope="module")

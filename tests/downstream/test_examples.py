@@ -58,7 +58,7 @@ def test_c_api(built: Build) -> None:
     sums = stats.cumulate(memoryview(x))
     assert (type(sums).__name__, sums.tolist()) == ("HostArray", np.cumsum(x).tolist())
     del sums
-    with pytest.raises(aa.ExchangeError, match="2 dimensions, 1 were asked for; .* float32, float64 was"):
+    with pytest.raises(aa.ExchangeError, match=r"2 dimensions, 1 were asked for; .* float32, float64 was"):
         stats.dot(np.zeros((2, 2), "f4"), x)
     with pytest.raises(ValueError, match="6 elements and 2"):
         stats.dot(x, x[:2])
@@ -73,7 +73,7 @@ def test_generic(built: Build) -> None:
         least, greatest = extrema(np.array([[3, 1, 2], [7, 5, 6]], dtype).T)
         assert (least, greatest) == (1, 7)
         assert isinstance(least, float if dtype[0] == "f" else int)
-    with pytest.raises(aa.ExchangeError, match="int8, int16, .* or float64 was asked for"):
+    with pytest.raises(aa.ExchangeError, match=r"int8, int16, .* or float64 was asked for"):
         extrema(np.zeros((1, 1), "c8"))
     with pytest.raises(ValueError, match="no elements"):
         extrema(np.zeros((0, 3)))
