@@ -54,7 +54,21 @@ def test_ships_nothing_else(shipped: set[str]) -> None:
         if not name.startswith("anyarray/") and not re.match(r"anyarray-[\d.]+\.dist-info/", name)
     ]
     assert [Path(name).name for name in outside] == ["anyarray"], "only the command lies outside the package"
-    assert not [name for name in shipped if name.endswith((".cpp", "_test.py"))]
+    assert not [name for name in shipped if name.endswith(("_test.cpp", "_test.py"))]
+
+
+def test_ships_the_engines_sources(shipped: set[str]) -> None:
+    """For anyarray_add_engine(): all of them, and no other C++ source."""
+    sources = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "src").rglob("*")
+        if path.suffix in {".h", ".def", ".cpp"} and not path.name.endswith("_test.cpp")
+    }
+    share = "anyarray/cmake_prefix/share/anyarray"
+    assert {f"{share}/{name}" for name in sources} <= shipped
+    assert {f"{share}/src/home/in_extension.py", f"{share}/python/anyarray/errors.py"} <= shipped
+    assert "anyarray/cmake_prefix/lib/cmake/anyarray/anyarrayEngine.cmake" in shipped
+    assert {name for name in shipped if name.endswith(".cpp")} <= {f"{share}/{name}" for name in sources}
 
 
 def test_version_is_one(shipped: set[str]) -> None:

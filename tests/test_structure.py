@@ -76,8 +76,16 @@ LAYERS = [
     ),
     (
         r"src/python/.*",
-        [PUBLIC, r"src/support/.*", r"src/quirks/quirks\.h", r"src/engine/(engine|fast)\.h", r"src/python/.*"],
+        [
+            PUBLIC,
+            r"src/core/narrow_float\.h",
+            r"src/support/.*",
+            r"src/quirks/quirks\.h",
+            r"src/engine/(engine|fast)\.h",
+            r"src/python/.*",
+        ],
     ),
+    (r"src/home/.*", [r"src/python/home\.h", r"src/home/.*"]),
 ]
 CXX_FILES = [name for name in FILES if re.match(r"(include|src)/.*\.(h|cpp)$", name)]
 WITHOUT_PYTHON = re.compile(r"include/anyarray/(?!python\.h|casters/)|src/core/|src/policy/|src/protocols/\w+/codec")
@@ -132,6 +140,23 @@ def test_layers(name: str) -> None:
 def test_no_python_below_the_support_layer(name: str) -> None:
     assert "Python.h" not in includes(name)
     assert not re.search(r"\bPy[A-Z]\w+_\w+\(|\bPy_\w+\(", read(name)), f"{name} calls Python's C API"
+
+
+def test_a_built_in_engine_has_the_modules_that_it_asks_for() -> None:
+    listed = re.search(r"ANYARRAY_ENGINE_MODULES ([\w\s/]+)\)", read("cmake/anyarrayEngine.cmake"))
+    assert listed is not None
+    modules = set(listed[1].split())
+    sources = [read(name) for name in CXX_FILES if name.startswith("src/python/")]
+    asked = {module for text in sources for module in re.findall(r'package_function\([^"()]*"(\w+)"', text)}
+    assert len(asked) > 5
+    known = {module.removesuffix("/__init__") for module in modules} | {"_core"}
+    assert asked <= known
+    for module in modules:
+        text = re.sub(r"^if TYPE_CHECKING:\n(    .*\n)+", "", read(f"python/anyarray/{module}.py"), flags=re.M)
+        for dots, name, names in re.findall(r"^ *from (\.+)(\w*) import (.+)", text, re.M):
+            folder = module.split("/")[: -len(dots)]
+            own = {"/".join([*folder, one]) for one in ([name] if name else names.split(", "))}
+            assert own <= known, f"{module}.py imports {own - known}"
 
 
 def test_python_is_included_in_one_place_of_the_sources() -> None:

@@ -16,7 +16,7 @@ inline constexpr const char* c_api_capsule = "anyarray._core._C_API";
 /// Layouts of this major are fixed; another one can't be used at all.
 inline constexpr std::uint32_t c_api_major = 0;
 /// Grows with each row appended.
-inline constexpr std::uint32_t c_api_minor = 1;
+inline constexpr std::uint32_t c_api_minor = 2;
 
 /// Size and version first, so that both sides can tell which rows the other has.
 struct CApi {

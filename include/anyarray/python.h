@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For extensions: import_anyarray() once in the module's init, then borrow(obj). Nothing to link; needs the
-// package anyarray at run time. The table belongs to one interpreter: an extension that lives in several keeps
-// the pointer in its module state and passes it.
+// package anyarray at run time, unless the engine is built in (CMake: anyarray_add_engine). The table belongs to one
+// interpreter: an extension that lives in several keeps the pointer in its module state and passes it.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -11,11 +11,23 @@
 
 namespace anyarray {
 
+#ifdef ANYARRAY_ENGINE  // the extension's full name, a string
+#ifdef Py_LIMITED_API
+#error "An engine that is built in isn't for the limited API: leave anyarray_add_engine() out, or Py_LIMITED_API"
+#endif
+/// The table of the engine that is built in; null with an exception set.
+__attribute__((visibility("hidden"))) const CApi* built_in_table(const char* extension) noexcept;
+#endif
+
 /// The table of this interpreter; null with ImportError set when anyarray is missing, of another major
 /// version, or too old (the sentence says what to upgrade). `minor`: the newest row that the extension can't do
 /// without; one that runs with less asks `api->minor` before it calls a newer one.
 inline const CApi* import_anyarray(std::uint32_t minor = c_api_minor) noexcept {
+#ifdef ANYARRAY_ENGINE
+  const CApi* api = built_in_table(ANYARRAY_ENGINE);
+#else
   auto* api = static_cast<const CApi*>(PyCapsule_Import(c_api_capsule, 0));
+#endif
   if (api == nullptr) return nullptr;
   if (api->major != c_api_major || api->minor < minor || (minor == c_api_minor && api->size < sizeof(CApi))) {
     PyErr_Format(PyExc_ImportError,
@@ -92,6 +104,9 @@ class Taken {
 
   /// For overloads: takes `obj` if it is what the view takes. Sets no Python error but for Status::interrupted. What
   /// was held before is given back first, here and below.
+#if defined(__GNUC__)
+  __attribute__((always_inline))  // under -Os too: nanobind's default
+#endif
   Status take(const CApi* api, PyObject* obj) noexcept {
     release(borrow_);
     return first(api, api->borrow, obj, false);
@@ -112,6 +127,15 @@ class Taken {
 
   /// Gives back what is held, if anything.
   void let_go() noexcept { release(borrow_); }
+  /// Holds what `from` holds, which holds nothing afterwards. False where it isn't what the view takes: it is released
+  /// then.
+  bool adopt(Borrow& from) noexcept {
+    release(borrow_);
+    move_borrow(borrow_, from);
+    if (View::takes(borrow_.desc)) return true;
+    release(borrow_);
+    return false;
+  }
   /// Moves it to the heap, for the caller to drop() with the GIL; nothing is held here any more. Null when out of
   /// memory; nothing has changed then.
   Holder* hold() noexcept { return make_holder(borrow_); }

@@ -297,6 +297,9 @@ class view : private detail::KeptDevice<On::type>, private detail::KeptDType<det
   }
   /// Shows what the descriptor shows; false where it isn't what this view takes, and `*out` is as it was. Extents of a
   /// dynamic rank stay the descriptor's. `source`: see source().
+#if defined(__GNUC__)
+  __attribute__((always_inline))  // under -Os too: nanobind's default
+#endif
   static bool from(const Descriptor& d, view* out, const void* source = nullptr) noexcept {
     if (!takes(d)) return false;
     *out = view(detail::Fitting(), d, source);
@@ -316,9 +319,14 @@ class view : private detail::KeptDevice<On::type>, private detail::KeptDType<det
   }
   static bool has_dtype(const DType& d) noexcept {
     if constexpr (is_one) {
-      // Eight bytes at once: member by member is what costs most here.
+      // Eight bytes at once: member by member is what costs most here, and memcmp() is a call under -Os.
       constexpr DType wanted = elements::dtypes[0];
-      return __builtin_memcmp(&d, &wanted, sizeof wanted) == 0;
+      std::uint64_t given_bits = 0;
+      std::uint64_t wanted_bits = 0;
+      static_assert(sizeof given_bits == sizeof wanted, "");
+      __builtin_memcpy(&given_bits, &d, sizeof d);
+      __builtin_memcpy(&wanted_bits, &wanted, sizeof wanted);
+      return given_bits == wanted_bits;
     } else if constexpr (elements::count > 0) {
       for (const DType& one : elements::dtypes) {
         if (d == one) return true;

@@ -68,8 +68,10 @@ class Explanation:
         return f"<Explanation of {self.object_type}: {served}>"
 
     def __str__(self) -> str:
-        from rich.console import Console
-
+        try:
+            from rich.console import Console
+        except ImportError:  # an engine that is built into an extension comes without other packages
+            return self._plain()
         out = io.StringIO()
         console = Console(file=out, width=120, color_system=None, force_terminal=False)
         console.print(self)
@@ -82,15 +84,33 @@ class Explanation:
         from rich.text import Text
 
         table = Table(title_justify="left")
-        for name in ("protocol", "attribute", "status", "ns", "reason"):
+        titles, *rows = self._lines()
+        for name in titles:
             table.add_column(name, justify="right" if name == "ns" else "left", overflow="fold")
-        for a in self.attempts:
-            ns = str(a.ns) if a.ns else ""
-            table.add_row(*(Text(t) for t in (a.protocol, a.attribute, a.status, ns, a.reason)))
+        for row in rows:
+            table.add_row(*(Text(t) for t in row))
+        return Group(Text(self._head()), table, Text(self._tail()))
+
+    def _head(self) -> str:
         asked = f", asked for {self.request}" if self.request else ""
-        head = Text(f"view of {self.object_type}{asked}" + (f"\n{self.consumer}" if self.consumer else ""))
-        tail = Text(f"served by {self.protocol}: {self.facts}" if self.ok else self.error)
-        return Group(head, table, tail)
+        return f"view of {self.object_type}{asked}" + (f"\n{self.consumer}" if self.consumer else "")
+
+    def _tail(self) -> str:
+        return f"served by {self.protocol}: {self.facts}" if self.ok else self.error
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        """Give the table's titles and rows."""
+        rows = [(a.protocol, a.attribute, a.status, str(a.ns) if a.ns else "", a.reason) for a in self.attempts]
+        return [("protocol", "attribute", "status", "ns", "reason"), *rows]
+
+    def _plain(self) -> str:
+        """Give the table in columns, without rich."""
+        lines = self._lines()
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        columns = (
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        )
+        return "\n".join((self._head(), *columns, self._tail()))
 
 
 def make_explanation(

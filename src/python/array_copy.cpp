@@ -81,7 +81,7 @@ PyObject* reduce(PyObject* self, long protocol) noexcept {
   if (!bytes) return nullptr;
   PyObject* type = reinterpret_cast<PyObject*>(d->readonly() ? &PyBytes_Type : &PyByteArray_Type);
   const Ref carried(protocol >= 5 ? PyPickleBuffer_FromObject(bytes.get()) : PyObject_CallOneArg(type, bytes.get()));
-  const Ref make(carried ? package_function("anyarray._rebuild", "array") : nullptr);
+  const Ref make(carried ? package_function(s, "_rebuild", "array") : nullptr);
   const Ref shape(make ? tuple_of(d->shape, d->ndim) : nullptr);
   PyObject* dtype = shape ? reinterpret_cast<PyObject*>(array_dtype(a)) : nullptr;
   if (dtype == nullptr) return nullptr;
@@ -247,7 +247,7 @@ bool bytes_type_init(State& s, PyObject* module) noexcept {
   static PyType_Spec spec = {
       "anyarray._core.ArrayBytes", sizeof(BytesObject), 0,
       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};
-  s.bytes_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+  s.bytes_type = new_type(s, module, spec, nullptr);
   return s.bytes_type != nullptr;
 }
 

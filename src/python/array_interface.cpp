@@ -145,7 +145,7 @@ PyObject* array_to_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   const Reading d(as_array(self));
   if (!d) return nullptr;
   if (!host_can(as_array(self), *d, "convert the result to NumPy")) return nullptr;
-  Ref convert(package_function("anyarray._numpy", "to_ndarray"));
+  Ref convert(package_function(*as_array(self)->state, "_numpy", "to_ndarray"));
   if (!convert) return nullptr;
   // The array goes in front of the caller's own arguments.
   const Py_ssize_t n = nargs + (kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0);

@@ -126,8 +126,8 @@ bool add_attributes(PyTypeObject* type, std::uint8_t caps) noexcept {
   return true;
 }
 
-PyTypeObject* make_type(PyObject* module, PyTypeObject* base, const char* name, const char* doc, std::uint8_t caps,
-                        bool is_base) noexcept {
+PyTypeObject* make_type(State& s, PyObject* module, PyTypeObject* base, const char* name, const char* doc,
+                        std::uint8_t caps, bool is_base) noexcept {
   static PyMemberDef members[] = {
       {"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weakrefs), READONLY, nullptr},
       {nullptr, 0, 0, 0, nullptr}};
@@ -155,9 +155,10 @@ PyTypeObject* make_type(PyObject* module, PyTypeObject* base, const char* name, 
       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE;
   if (is_base) flags |= Py_TPFLAGS_BASETYPE;
   PyType_Spec spec = {name, static_cast<int>(sizeof(ArrayObject)), 0, flags, slots};
-  Ref type(PyType_FromModuleAndSpec(module, &spec, reinterpret_cast<PyObject*>(base)));
-  if (!type || !add_attributes(reinterpret_cast<PyTypeObject*>(type.get()), caps)) return nullptr;
-  return reinterpret_cast<PyTypeObject*>(type.release());
+  PyTypeObject* type = new_type(s, module, spec, base);
+  if (type == nullptr || add_attributes(type, caps)) return type;
+  Py_DECREF(type);
+  return nullptr;
 }
 
 }  // namespace
@@ -190,7 +191,7 @@ PyTypeObject* array_type_for(State& s, const Descriptor& d) noexcept {
 }
 
 bool array_types_init(State& s, PyObject* module) noexcept {
-  s.array_base = make_type(module, nullptr, "anyarray.Array",
+  s.array_base = make_type(s, module, nullptr, "anyarray.Array",
                            "An array that was taken over an exchange protocol. Made by anyarray.view().\n\n"
                            "It keeps what it was taken from alive until release() or its end.",
                            0, true);
@@ -200,7 +201,7 @@ bool array_types_init(State& s, PyObject* module) noexcept {
       if (row.names[f] == nullptr) continue;
       const auto caps = static_cast<std::uint8_t>(row.capabilities & allowed[f]);
       s.array_types[f][caps] =
-          make_type(module, s.array_base, row.names[f],
+          make_type(s, module, s.array_base, row.names[f],
                     "An Array type; what its device and dtype can't serve isn't on it.", caps, false);
       if (s.array_types[f][caps] == nullptr) return false;
     }

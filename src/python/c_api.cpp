@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function table that extensions get through the capsule anyarray._core._C_API.
+// The function table that extensions get: the package's through the capsule anyarray._core._C_API.
 #include "anyarray/c_api.h"
 
 #include <cstdlib>
 
+#include "anyarray/copy.h"
 #include "anyarray/produce.h"
 #include "src/engine/fast.h"
 #include "src/python/enter.h"
@@ -99,25 +100,44 @@ void drop(void*, Holder* holder) {
       &it);
 }
 
+PyObject* convert(void* context, PyObject* obj, PyObject* to) {
+  return convert_object(state_of(context_of(context)), obj, to);
+}
+
+PyObject* convert_like(void* context, PyObject* obj, PyObject* example) {
+  return convert_as_example(state_of(context_of(context)), obj, example);
+}
+
+Status copy(void*, const Descriptor* from, const Request* request, Borrow* out, Reason* why) {
+  return copy_as(*from, request != nullptr ? *request : Request(), out, why);
+}
+
 }  // namespace table
 
-void free_table(PyObject* capsule) { std::free(PyCapsule_GetPointer(capsule, c_api_capsule)); }
+void let_table_go(PyObject* capsule) {
+  auto* s = static_cast<State*>(PyCapsule_GetContext(capsule));
+  --s->tables;
+  if (s->closed) state_collect(s);
+}
 
 }  // namespace
 
-PyObject* c_api_new(State& s) noexcept {
-  auto* api = static_cast<CApi*>(std::malloc(sizeof(CApi)));
-  if (api == nullptr) return PyErr_NoMemory();
-  api->size = sizeof(CApi);
-  api->major = c_api_major;
-  api->minor = c_api_minor;
-  api->reserved = 0;
-  api->context = &s.cx;
-#define ANYARRAY_FUNCTION(since, result, name, parameters) api->name = table::name;
+void c_api_fill(State& s) noexcept {
+  CApi& api = s.table;
+  api.size = sizeof(CApi);
+  api.major = c_api_major;
+  api.minor = c_api_minor;
+  api.context = &s.cx;
+#define ANYARRAY_FUNCTION(since, result, name, parameters) api.name = table::name;
 #include "anyarray/c_api.def"
 #undef ANYARRAY_FUNCTION
-  PyObject* capsule = PyCapsule_New(api, c_api_capsule, free_table);
-  if (capsule == nullptr) std::free(api);
+}
+
+PyObject* c_api_capsule_new(State& s) noexcept {
+  PyObject* capsule = PyCapsule_New(&s.table, c_api_capsule, nullptr);
+  if (capsule == nullptr || PyCapsule_SetContext(capsule, &s) != 0) return capsule;
+  ++s.tables;
+  PyCapsule_SetDestructor(capsule, let_table_go);
   return capsule;
 }
 

@@ -37,11 +37,6 @@ PyObject* make(State& s, DType d) noexcept {
   return reinterpret_cast<PyObject*>(o);
 }
 
-State* state_of_type(PyTypeObject* type) noexcept {
-  auto* module = PyType_GetModule(type);
-  return module != nullptr ? &state_of_module(module) : nullptr;
-}
-
 void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   Py_XDECREF(as_dtype(self)->name);
@@ -66,7 +61,7 @@ Py_hash_t hash(PyObject* self) { return PyObject_Hash(as_dtype(self)->name); }
 
 /// 1 and *out for what stands for a dtype, 0 for what doesn't, -1 with an error.
 int from_foreign(State& s, PyObject* o, DType* out) noexcept {
-  Ref convert(package_function("anyarray._dtypes", "from_foreign"));
+  Ref convert(package_function(s, "_dtypes", "from_foreign"));
   if (!convert) return -1;
   Ref found(PyObject_CallOneArg(convert.get(), o));
   if (!found) return -1;
@@ -204,7 +199,8 @@ PyObject* reduce(PyObject* self, PyObject*) {
     PyObject* name = PyUnicode_FromFormat("%U%s", as_dtype(self)->name, d.padded() ? "_padded" : "");
     return Py_BuildValue("O(N)", Py_TYPE(self), name);
   }
-  Ref rebuild(package_function("anyarray._rebuild", "dtype"));
+  State* s = state_of_type(Py_TYPE(self));
+  Ref rebuild(s != nullptr ? package_function(*s, "_rebuild", "dtype") : nullptr);
   if (!rebuild) return nullptr;
   const InternedType& t = *interned_type(d);
   if (t.ndim > 0) return Py_BuildValue("O(NN)", rebuild.get(), get_base(self, nullptr), get_shape(self, nullptr));
@@ -245,7 +241,7 @@ bool dtype_type_init(State& s, PyObject* module) noexcept {
       {Py_tp_methods, methods},
       {0, nullptr}};
   PyType_Spec spec = {"anyarray.DType", sizeof(DTypeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, slots};
-  s.dtype_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+  s.dtype_type = new_type(s, module, spec, nullptr);
   s.dtypes = PyDict_New();
   return s.dtype_type != nullptr && s.dtypes != nullptr &&
          PyModule_AddObjectRef(module, "DType", reinterpret_cast<PyObject*>(s.dtype_type)) == 0;

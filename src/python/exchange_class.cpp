@@ -19,11 +19,6 @@ struct ServedObject {
 };
 ServedObject* as_served(PyObject* o) noexcept { return reinterpret_cast<ServedObject*>(o); }
 
-State* state_of_served(PyObject* self) noexcept {
-  PyObject* module = PyType_GetModule(Py_TYPE(self));
-  return module != nullptr ? &state_of_module(module) : nullptr;
-}
-
 /// An AttributeError in the author's method would hide the protocol, and with it the mistake.
 void unhide_mistake(PyObject* obj) noexcept {
   if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return;
@@ -36,8 +31,8 @@ void unhide_mistake(PyObject* obj) noexcept {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
 }
 
-PyObject* not_served(ServedObject* self, PyObject* obj, ArrayObject* a) noexcept {
-  Ref kind(package_function("anyarray.errors", "NotServedError"));
+PyObject* not_served(State& s, ServedObject* self, PyObject* obj, ArrayObject* a) noexcept {
+  Ref kind(package_function(s, "errors", "NotServedError"));
   if (!kind) return nullptr;
   Ref text;
   const Descriptor* d = a != nullptr ? array_descriptor(a) : nullptr;
@@ -71,7 +66,7 @@ PyObject* array_of(State& s, ServedObject* self, PyObject* obj) noexcept {
     unhide_mistake(obj);
     return nullptr;
   }
-  if (array.get() == Py_None) return not_served(self, obj, nullptr);
+  if (array.get() == Py_None) return not_served(s, self, obj, nullptr);
   if (!is_array(s, array.get())) {
     raise_no_array(obj, array.get());
     return nullptr;
@@ -137,7 +132,7 @@ PyObject* table_of_classes() noexcept {
 }
 
 PyObject* get(PyObject* self, PyObject* obj, PyObject*) {
-  State* s = state_of_served(self);
+  State* s = state_of_type(Py_TYPE(self));
   if (s == nullptr) return nullptr;
   if (as_served(self)->name == s->cx.names.row_attribute[static_cast<int>(Protocol::dlpack_exchange)]) {
     return table_of_classes();  // the type's, whatever the instance
@@ -147,7 +142,7 @@ PyObject* get(PyObject* self, PyObject* obj, PyObject*) {
   Ref array(array_of(*s, served, obj));
   if (!array) return nullptr;
   if (lookup_on_type(Py_TYPE(array.get()), served->name) == nullptr) {
-    return not_served(served, obj, as_array(array.get()));
+    return not_served(*s, served, obj, as_array(array.get()));
   }
   return PyObject_GetAttr(array.get(), served->name);
 }
@@ -220,7 +215,7 @@ bool served_type_init(State& s, PyObject* module) noexcept {
                          {0, nullptr}};
   PyType_Spec spec = {"anyarray._core._Served", sizeof(ServedObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
                       slots};
-  s.served_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+  s.served_type = new_type(s, module, spec, nullptr);
   return s.declared_method != nullptr && s.served_type != nullptr &&
          PyModule_AddObjectRef(module, "_Served", reinterpret_cast<PyObject*>(s.served_type)) == 0;
 }

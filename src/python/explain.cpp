@@ -41,7 +41,7 @@ PyObject* explain_object(State& s, PyObject* obj, const Request* request) noexce
   Policy storage;
   const Policy& policy = policy_of(s.cx, request, &storage);
   Ref policy_text(policy_words(policy));
-  Ref make(package_function("anyarray.explanation", "make_explanation"));
+  Ref make(package_function(s, "explanation", "make_explanation"));
   if (!words || !attempts || !policy_text || !make) return nullptr;
   return PyObject_CallFunction(make.get(), "OOsOsOOO", obj, policy_text.get(), preset_named(policy), words.get(),
                                status_name(status), facts.get(), error.get(), attempts.get());

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module anyarray._core: made in two phases, with its state per interpreter; view() and the small functions.
+// The engine's module, _core: made in two phases, with its state per interpreter; view() and the small functions.
 #include <new>
 
 #include "src/engine/fast.h"
+#include "src/python/home.h"
 #include "src/python/state.h"
 #include "src/quirks/quirks.h"
 #include "src/support/numpy_struct.h"
@@ -262,6 +263,7 @@ bool names_init(Names& n) noexcept {
 /// Calls `f` with every reference that the state holds.
 template <class F>
 void each_reference(State& s, F&& f) noexcept {
+  f(s.package);
   f(s.array_base);
   for (auto& row : s.array_types) {
     for (PyTypeObject*& t : row) f(t);
@@ -347,15 +349,14 @@ int module_exec(PyObject* module) {
   s->cx.python = s;
   s->interpreter = PyInterpreterState_Get();
   s->main_interpreter = s->interpreter == PyInterpreterState_Main();
-  if (!names_init(s->cx.names) || !dtype_type_init(*s, module) || !policy_type_init(*s, module) ||
-      !array_types_init(*s, module) || !bytes_type_init(*s, module) || !served_type_init(*s, module) ||
-      !engine_init(s->cx)) {
+  c_api_fill(*s);
+  if (!package_init(*s, module) || !names_init(s->cx.names) || !dtype_type_init(*s, module) ||
+      !policy_type_init(*s, module) || !array_types_init(*s, module) || !bytes_type_init(*s, module) ||
+      !served_type_init(*s, module) || !engine_init(s->cx)) {
     return -1;
   }
   // Added here, not by the definition: a module that was made but not executed has none that could be called.
-  if (PyModule_AddFunctions(module, functions) != 0) return -1;
-  Ref capsule(c_api_new(*s));
-  return capsule && PyModule_AddObjectRef(module, "_C_API", capsule.get()) == 0 ? 0 : -1;
+  return PyModule_AddFunctions(module, functions) == 0 && settle(*s, module) ? 0 : -1;
 }
 
 PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(module_exec)},
@@ -375,7 +376,7 @@ State& state_of_module(PyObject* module) noexcept {
 }
 
 State* state_here() noexcept {
-  const Ref module(PyImport_ImportModule("anyarray._core"));
+  const Ref module(engine_module());
   if (!module) return nullptr;
   if (PyModule_Check(module.get()) && PyModule_GetDef(module.get()) == &definition) {
     if (State* s = state_or_null(module.get()); s != nullptr) return s;
@@ -384,8 +385,15 @@ State* state_here() noexcept {
   return nullptr;
 }
 
+PyModuleDef& engine_definition() noexcept { return definition; }
+
+State* state_of_type(PyTypeObject* type) noexcept {
+  PyObject* module = PyType_GetModule(type);
+  return module != nullptr ? &state_of_module(module) : nullptr;
+}
+
 void state_collect(State* s) noexcept {
-  if (s->cx.live != 0 || s->arrays != 0 || s->handed != 0) return;
+  if (s->cx.live != 0 || s->arrays != 0 || s->handed != 0 || s->tables != 0) return;
   each_reference(*s, [](auto*& p) { Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(p, nullptr))); });
   engine_clear(s->cx);
   quirks::clear(s->cx);
@@ -395,5 +403,3 @@ void state_collect(State* s) noexcept {
 }
 
 }  // namespace anyarray
-
-PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&anyarray::definition); }

@@ -261,7 +261,8 @@ PyObject* get_device_method(PyObject* self, void*) {
 PyObject* get_final(PyObject* self, void*) { return final_of(policy_of_object(self)); }
 
 PyObject* reduce(PyObject* self, PyObject*) {
-  Ref rebuild(package_function("anyarray._rebuild", "policy"));
+  State* s = state_of_type(Py_TYPE(self));
+  Ref rebuild(s != nullptr ? package_function(*s, "_rebuild", "policy") : nullptr);
   const Policy& p = policy_of_object(self);
   Ref order(order_of(p)), final(final_of(p));
   if (!rebuild || !order || !final) return nullptr;
@@ -316,7 +317,7 @@ bool policy_type_init(State& s, PyObject* module) noexcept {
       {Py_tp_methods, methods},
       {0, nullptr}};
   PyType_Spec spec = {"anyarray.Policy", sizeof(PolicyObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, slots};
-  s.policy_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+  s.policy_type = new_type(s, module, spec, nullptr);
   return s.policy_type != nullptr &&
          PyModule_AddObjectRef(module, "Policy", reinterpret_cast<PyObject*>(s.policy_type)) == 0;
 }

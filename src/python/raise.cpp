@@ -6,11 +6,6 @@
 
 namespace anyarray {
 
-PyObject* package_function(const char* module, const char* name) noexcept {
-  Ref loaded(PyImport_ImportModule(module));
-  return loaded ? PyObject_GetAttrString(loaded.get(), name) : nullptr;
-}
-
 PyObject* attempts_tuple(Trace& trace) noexcept {
   Ref all(PyTuple_New(trace.size()));
   for (int i = 0; all && i < trace.size(); ++i) {
@@ -55,7 +50,7 @@ PyObject* raise_trace(Context& cx, PyObject* obj, const Request* request, Status
   Ref words(request_words(s, request));
   Ref attempts(attempts_tuple(trace));
   Ref policy(passed_by(cx, obj, request));
-  Ref make(package_function("anyarray.errors", "make_error"));
+  Ref make(package_function(s, "errors", "make_error"));
   if (!words || !attempts || !policy || !make) return nullptr;
   PyObject* refusal = trace.refusal.exception != nullptr ? trace.refusal.exception : Py_None;
   Ref error(PyObject_CallFunction(make.get(), "OOsNOOO", obj, words.get(), status_name(status),

@@ -222,7 +222,7 @@ bool device_from_object(PyObject* o, Device* out) noexcept {
 
 PyObject* device_object(State& s, Device d) noexcept {
   if (d == cpu_device && s.cpu != nullptr) return Py_NewRef(s.cpu);
-  if (s.device_class == nullptr) s.device_class = package_function("anyarray.device", "Device");
+  if (s.device_class == nullptr) s.device_class = package_function(s, "device", "Device");
   if (s.device_class == nullptr) return nullptr;
   PyObject* o = PyObject_CallFunction(s.device_class, "ii", static_cast<int>(d.type), static_cast<int>(d.id));
   if (d == cpu_device) s.cpu = Py_XNewRef(o);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the module anyarray._core in one interpreter, the objects of its types, and what the files of
+// The state of the engine's module, _core, in one interpreter, the objects of its types, and what the files of
 // src/python ask of each other. Everything here needs the GIL. May include the engine and all below it.
 #pragma once
 #include <cstring>
 
+#include "anyarray/c_api.h"
 #include "src/engine/engine.h"
 #include "src/support/context.h"
 
@@ -73,6 +74,9 @@ inline constexpr unsigned known_numpy_dtypes_max = 64;
 
 struct State {
   Context cx;
+  CApi table = {};              ///< what extensions call; lives as long as anything that was made through it
+  std::int64_t tables = 0;      ///< capsules of it that live
+  PyObject* package = nullptr;  ///< name of the package that the engine's module is in
   PyInterpreterState* interpreter = nullptr;
   bool main_interpreter = true;
   bool closed = false;      ///< the module is gone; only arrays and exports that outlived it remain
@@ -138,8 +142,21 @@ State& state_of_module(PyObject* module) noexcept;
 /// Frees a state whose module is gone once nothing of it is left.
 void state_collect(State* s) noexcept;
 
-/// Of this interpreter's anyarray._core. Null with an exception set.
+/// Of this interpreter's engine. Null with an exception set.
 State* state_here() noexcept;
+/// What the engine's module is made from.
+PyModuleDef& engine_definition() noexcept;
+/// Of the module that made the type. Null with an exception set.
+State* state_of_type(PyTypeObject* type) noexcept;
+
+// package.cpp
+/// Notes the name of the package that the module is in. False with an exception set.
+bool package_init(State& s, PyObject* module) noexcept;
+/// A new heap type. In the spec its name is that of a type of the package anyarray; it becomes one of the state's own.
+/// Null with an exception set.
+PyTypeObject* new_type(State& s, PyObject* module, const PyType_Spec& spec, PyTypeObject* base) noexcept;
+/// A function of one of the package's modules ("errors"), imported when needed. New reference.
+PyObject* package_function(State& s, const char* module, const char* name) noexcept;
 
 // array_object.cpp
 DeviceFamily device_family(DeviceType t) noexcept;
@@ -293,11 +310,13 @@ PyObject* array_item(PyObject* self, PyObject*);
 // raise.cpp
 /// The attempts as a tuple of plain tuples (protocol, attribute, status, reason, exception, ns).
 PyObject* attempts_tuple(Trace& trace) noexcept;
-/// A function of the package, imported when needed. New reference.
-PyObject* package_function(const char* module, const char* name) noexcept;
 
 // convert.cpp
 PyObject* convert(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+/// convert() without keywords.
+PyObject* convert_object(State& s, PyObject* x, PyObject* to) noexcept;
+/// The same, or an Array, where `example` is of no library that arrays can be given to.
+PyObject* convert_as_example(State& s, PyObject* x, PyObject* example) noexcept;
 PyObject* register_target(PyObject* module, PyObject* args);
 PyObject* to_exchange(PyObject* module, PyObject* args);
 PyObject* to_ndarray(PyObject* module, PyObject* args);
@@ -322,6 +341,7 @@ bool served_type_init(State& s, PyObject* module) noexcept;
 PyObject* types_of_device(PyObject* module, PyObject* device);
 
 // c_api.cpp
-PyObject* c_api_new(State& s) noexcept;  ///< the capsule
+void c_api_fill(State& s) noexcept;
+PyObject* c_api_capsule_new(State& s) noexcept;  ///< of the state's table
 
 }  // namespace anyarray

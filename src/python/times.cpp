@@ -67,7 +67,8 @@ PyObject* ticks_object(std::int64_t ticks) noexcept { return PyLong_FromLongLong
 /// A class of the standard datetime module. New reference.
 PyObject* call_datetime(const char* name, PyObject* args) noexcept {
   Ref owned(args);
-  Ref type(package_function("datetime", name));
+  Ref datetime(PyImport_ImportModule("datetime"));
+  Ref type(datetime ? PyObject_GetAttrString(datetime.get(), name) : nullptr);
   return owned && type ? PyObject_CallObject(type.get(), owned.get()) : nullptr;
 }
 

@@ -25,6 +25,7 @@ struct Row {
 constexpr Row recorded[] = {
     {"borrow", 24, 0},      {"borrow_or_raise", 32, 0}, {"release", 40, 0}, {"to_array", 48, 0}, {"explain", 56, 0},
     {"status_text", 64, 0}, {"preset", 72, 0},          {"produce", 80, 1}, {"take", 88, 1},     {"drop", 96, 1},
+    {"convert", 104, 2},    {"convert_like", 112, 2},   {"copy", 120, 2},
 };
 constexpr Row now[] = {
 #define ANYARRAY_FUNCTION(since, result, name, parameters) {#name, offsetof(CApi, name), since},
@@ -45,6 +46,10 @@ static_assert(std::is_same_v<decltype(CApi::produce),
                              PyObject* (*)(void*, const Descriptor*, PyObject*, void (*)(void*), void*)>);
 static_assert(std::is_same_v<decltype(CApi::take), Holder* (*)(void*, PyObject*, const Request*)>);
 static_assert(std::is_same_v<decltype(CApi::drop), void (*)(void*, Holder*)>);
+static_assert(std::is_same_v<decltype(CApi::convert), PyObject* (*)(void*, PyObject*, PyObject*)>);
+static_assert(std::is_same_v<decltype(CApi::convert_like), PyObject* (*)(void*, PyObject*, PyObject*)>);
+static_assert(
+    std::is_same_v<decltype(CApi::copy), Status (*)(void*, const Descriptor*, const Request*, Borrow*, Reason*)>);
 
 static_assert(sizeof(DType) == 8 && offsetof(DType, bits) == 2 && offsetof(DType, count) == 4);
 static_assert(sizeof(Descriptor) == 48 && offsetof(Descriptor, dtype) == 24 && offsetof(Descriptor, device) == 32);

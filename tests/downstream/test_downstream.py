@@ -14,31 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from projects import build, run
 
 import anyarray as aa
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PACKAGE_PREFIX = Path(aa.__file__).parent / "cmake_prefix"
-
-
-def run(*command: str | Path, cwd: Path | None = None) -> str:
-    """Run a command; its output, or a failed test that shows it."""
-    done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    assert done.returncode == 0, f"{command[0]} ended with {done.returncode}:\n{done.stdout}"
-    return done.stdout
-
-
-def build(source: Path, build_dir: Path, prefix: Path | None, *options: str) -> None:
-    """Configure and build a CMake project."""
-    cmake = shutil.which("cmake")
-    assert cmake, "cmake is not on PATH: run this by `make test`, which brings it"
-    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-    where = [f"-DCMAKE_PREFIX_PATH={prefix}"] if prefix else []
-    run(cmake, "-S", source, "-B", build_dir, *generator, *where, "-DCMAKE_BUILD_TYPE=Release", *options)
-    run(cmake, "--build", build_dir)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +38,11 @@ def test_core_installs_without_python(installed_core: Path) -> None:
     assert "include/anyarray/protocols.def" in names
     assert any(name.endswith("/libanyarray_core.a") for name in names)
     assert any(name.endswith("/cmake/anyarray/anyarrayConfig.cmake") for name in names)
-    assert not [name for name in names if name.endswith((".so", ".py"))]
+    assert not [name for name in names if name.endswith(".so")]
+    # What anyarray_add_engine() builds into extensions, and nothing else of the sources.
+    sources = {name.removeprefix("share/anyarray/") for name in names if name.endswith((".py", ".cpp"))}
+    assert {"src/engine/take.cpp", "src/home/in_extension.py", "python/anyarray/errors.py"} <= sources
+    assert all((ROOT / name).is_file() and not name.endswith("_test.cpp") for name in sources)
 
 
 def test_program_without_python(installed_core: Path, tmp_path: Path) -> None:
@@ -81,14 +67,6 @@ def test_add_subdirectory_builds_the_core_alone(tmp_path: Path) -> None:
     assert not list((tmp_path / "build").rglob("_core*.so"))
 
 
-@pytest.fixture(scope="module")
-def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the extension built against the package that is installed here."""
-    folder = tmp_path_factory.mktemp("extension")
-    build(HERE / "extension", folder, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}")
-    return folder
-
-
 def test_readme_builds_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for language, name in (("cmake", "CMakeLists.txt"), ("cpp", "norm.cpp")):
@@ -100,157 +78,6 @@ def test_readme_builds_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     code = "import norm; print(norm.norm(memoryview(bytes(16)).cast('d', (1, 2))))"
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "build"), prepend=os.pathsep)
     assert run(sys.executable, "-c", code) == "0.0\n"
-
-
-def test_extension_takes_any_array(extension: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(extension))
-    import norm
-
-    assert norm.norm(memoryview(bytearray(6 * 8)).cast("d", (2, 3))) == 0.0
-    with pytest.raises(aa.ExchangeError, match="float64") as wrong:
-        norm.norm(memoryview(bytearray(6 * 4)).cast("f", (2, 3)))
-    assert [attempt.status for attempt in wrong.value.attempts].count("mismatch") == 1
-    with pytest.raises(aa.NotAnArrayError):
-        norm.norm(object())
-
-    matrix = np.arange(12.0).reshape(3, 4)
-    for view in (matrix, matrix.T, matrix[::-1, ::2]):
-        assert norm.norm(view) == pytest.approx(float(np.linalg.norm(view)))
-
-
-def test_extension_leaks_nothing(extension: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(extension))
-    import norm
-
-    memory = bytearray(32)
-    view = memoryview(memory).cast("d", (2, 2))
-    count = sys.getrefcount(view)
-    for _ in range(100):
-        norm.norm(view)
-    assert sys.getrefcount(view) == count
-    view.release()
-    memory.extend(b"x")  # BufferError if an export were left
-
-
-DTYPES = ["f4", ">i8", "c16", "?", "M8[ms]", "U3", "S5", "V7", [("a", "i4"), ("b", "f8", (2, 3))], "g", "e"]
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_every_function_of_the_table(extension: Path, monkeypatch: pytest.MonkeyPatch, dtype: object) -> None:
-    monkeypatch.syspath_prepend(str(extension))
-    import table
-
-    live = aa._core._live()
-    for x in (a := np.zeros((3, 4), dtype), a.T, a[::2, ::-1], a[:0], np.zeros((1,) * 20, dtype)):
-        facts = table.facts(x)
-        assert facts["ptr"] == x.ctypes.data
-        assert (facts["shape"], facts["strides"]) == (x.shape, x.strides)
-        assert (facts["size"], facts["itemsize"], facts["nbytes"]) == (x.size, x.itemsize, x.nbytes)
-        assert facts["c_contiguous"] == x.flags.c_contiguous
-        assert facts["f_contiguous"] == x.flags.f_contiguous
-        assert not facts["readonly"]
-        array = table.array(x, "default")
-        assert (array.ptr, array.shape, array.owner is x) == (x.ctypes.data, x.shape, True)
-        assert table.explain(x).protocol == "numpy"
-    del array
-    assert aa._core._live() == live
-
-
-def test_statuses_without_exceptions(extension: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(extension))
-    import table
-
-    masked = np.ma.masked_array(np.zeros(3), [0, 1, 0])
-    assert table.facts(masked) == "guarded"
-    assert table.facts(masked, 1)["size"] == 3  # waive_mask
-    assert table.facts([1, 2]) == "not offered"
-    assert table.facts(np.zeros(2, object)) == "unsupported"
-    with pytest.raises(ValueError, match="no preset"):
-        table.array(masked, "nobody")
-    with pytest.raises(aa.ExchangeError, match="mask"):
-        table.array(masked, "numpy")
-
-    class Interrupted:
-        def __dlpack__(self, **keywords: object) -> None:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        table.facts(Interrupted())
-
-
-def test_arrays_made_by_an_extension(extension: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(extension))
-    import table
-
-    live = aa._core._live()
-    before = table.release_count()[0]
-    array = table.made(5)
-    assert (type(array).__name__, array.tolist(), array.owner) == ("HostArray", [0.0, 1.0, 2.0, 3.0, 4.0], None)
-    capsule_of = np.from_dlpack(array)
-    del array
-    assert capsule_of.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
-    assert table.release_count()[0] == before
-    del capsule_of
-    assert table.release_count() == (before + 1, True)
-    assert table.made(0).size == 0
-    assert table.made(3, 12).device == "ext_dev:0"
-    assert table.release_count()[0] == before + 3
-    for arguments, words in (((-2,), "negative"), ((2, 1, 1), "aligned for float32"), ((2, 99), "isn't a device")):
-        with pytest.raises(ValueError, match=words):
-            table.made(*arguments)
-    assert table.release_count()[0] == before + 3  # what was refused wasn't taken over
-
-    owner = bytearray(b"owner")
-    count = sys.getrefcount(owner)
-    array = table.lent(owner)
-    assert (array.tolist(), array.readonly, array.owner is owner) == ([[1, 3], [2, 4]], True, True)
-    assert sys.getrefcount(owner) == count + 1
-    del array
-    assert sys.getrefcount(owner) == count
-    assert aa._core._live() == live
-
-
-def test_arrays_kept_by_an_extension(extension: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(extension))
-    import table
-
-    live = aa._core._live()
-    memory = bytearray(8)
-    assert table.keep(memory)["size"] == 8
-    with pytest.raises(BufferError):
-        memory.extend(b"locked")
-    shown = table.keep()
-    assert (shown.owner is memory, shown.nbytes, shown.protocol) == (True, 8, None)
-    table.let_go()
-    with pytest.raises(BufferError):
-        memory.extend(b"still locked by what was shown")
-    del shown
-    memory.extend(b"free")
-    table.keep(memory)
-    table.keep(bytes(3))  # takes the place of the first
-    memory.extend(b"free again")
-    table.let_go()
-    with pytest.raises(aa.NotAnArrayError):
-        table.keep([1])
-    assert aa._core._live() == live
-
-
-def test_extension_with_the_core_linked(extension: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(extension))
-    import linked
-
-    live = aa._core._live()
-    array = linked.array()
-    assert (array.tolist(), array.readonly, array.owner) == ([1, 2, 3], True, None)
-    assert aa._core._live() == live + 1
-    with pytest.raises(ValueError, match="aligned for int16"):
-        linked.array(1)
-    assert linked.release_count() == 0
-    del array
-    assert linked.release_count() == 1
-    linked.shared()
-    assert linked.release_count() == 2
-    assert aa._core._live() == live
 
 
 OLDEST_TABLE = """

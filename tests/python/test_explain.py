@@ -113,7 +113,7 @@ def test_accounts_are_loaded_late() -> None:
         "assert set(anyarray.__all__) <= set(dir(anyarray));"
         "assert all(hasattr(anyarray, name) for name in anyarray.__all__) and not hasattr(anyarray, 'nothing')"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env=_environment())
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment())
 
 
 def test_account_keeps_no_array_alive() -> None:

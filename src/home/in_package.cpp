@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine of the package: the module anyarray._core, which has the capsule that extensions import.
+#include "src/python/home.h"
+
+namespace anyarray {
+
+PyObject* engine_module() noexcept { return PyImport_ImportModule("anyarray._core"); }
+
+bool settle(State& s, PyObject* module) noexcept {
+  Ref capsule(c_api_capsule_new(s));
+  return capsule && PyModule_AddObjectRef(module, "_C_API", capsule.get()) == 0;
+}
+
+}  // namespace anyarray
+
+PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&anyarray::engine_definition()); }

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the projects of strangers that lie beside this file."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+REQUIRED = frozenset(os.environ.get("ANYARRAY_REQUIRE", "").replace(",", " ").split())
+
+
+def needs(name: str) -> Any:
+    """The library, or a skip where it isn't installed; an error where `ANYARRAY_REQUIRE` names it."""
+    required = name.partition(".")[0] in REQUIRED
+    return importlib.import_module(name) if required else pytest.importorskip(name)
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    """Run a command; its output, or a failed test that shows it."""
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert done.returncode == 0, f"{command[0]} ended with {done.returncode}:\n{done.stdout}"
+    return done.stdout
+
+
+def build(source: Path, build_dir: Path, prefix: Path | None, *options: str) -> None:
+    """Configure and build a CMake project."""
+    cmake = shutil.which("cmake")
+    assert cmake, "cmake is not on PATH: run this by `make test`, which brings it"
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    where = [f"-DCMAKE_PREFIX_PATH={prefix}"] if prefix else []
+    run(cmake, "-S", source, "-B", build_dir, *generator, *where, "-DCMAKE_BUILD_TYPE=Release", *options)
+    run(cmake, "--build", build_dir)
+
+
+class Way:
+    """How the extensions of one build are imported, and what of their engines the tests look at."""
+
+    def __init__(self, inside: bool) -> None:
+        self.inside = inside
+
+    def extension(self, name: str) -> Any:
+        return importlib.import_module(f"inside.{name}" if self.inside else name)
+
+    def _of_engine(self, extension: str, module: str) -> ModuleType:
+        return importlib.import_module(
+            f"inside.{extension}._anyarray.{module}" if self.inside else f"anyarray.{module}"
+        )
+
+    def errors(self, extension: str) -> Any:
+        return self._of_engine(extension, "errors")
+
+    def live(self, extension: str) -> int:
+        count: int = self._of_engine(extension, "_core")._live()
+        return count
