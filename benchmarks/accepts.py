@@ -4,9 +4,9 @@ types as parameter and with anyarray's.
 
     python benchmarks/accepts.py --modules BUILD/modules [--only LIBRARY] [--json FILE]
 
-A cell counts the arrays of a kind of producer that the function took and whose memory it was given, of all that can
-be taken; `c` copies beside it, `x` those that ended the process. Exit status: 0, or 1 where a function of ours didn't take one
-that is to be taken, took one that is to be refused, copied, or crashed.
+A cell counts the arrays of a kind of producer that the function took and whose memory it was given, of all that can be
+taken; `c`: copied, `x`: the process ended. Exit status: 0, or 1 where a function of ours refused, copied or crashed
+on one that is to be taken, or took one that is to be refused.
 """
 
 from __future__ import annotations

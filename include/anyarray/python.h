@@ -125,25 +125,17 @@ class Taken {
   /// Gives back what is held, if anything.
   void let_go() noexcept { release(borrow_); }
   /// Holds what `from` holds, which holds nothing afterwards. False where it isn't what the view takes: it is released
-  /// then. `source`: see view::source(); borrowed.
-  bool adopt(Borrow& from, PyObject* source) noexcept {
+  /// then.
+  bool adopt(Borrow& from) noexcept {
     release(borrow_);
     move_borrow(borrow_, from);
-    if (borrow_.owner == nullptr) borrow_.owner = source;
     if (View::takes(borrow_.desc)) return true;
     release(borrow_);
     return false;
   }
-  /// Moves it to the heap, for the caller to drop() with the GIL: the view is valid until then, and nothing is held
-  /// here any more. Null when out of memory; nothing has changed then.
-  Holder* hold() noexcept {
-    Holder* const holder = make_holder(borrow_);
-    if (holder == nullptr) return nullptr;
-    borrow_.desc = holder->borrow.desc;
-    borrow_.release_fn = [](Borrow*) noexcept {};
-    if (holder->borrow.protocol == no_protocol) holder->borrow.owner = nullptr;  // no reference of ours: see adopt()
-    return holder;
-  }
+  /// Moves it to the heap, for the caller to drop() with the GIL; nothing is held here any more. Null when out of
+  /// memory; nothing has changed then.
+  Holder* hold() noexcept { return make_holder(borrow_); }
 
   bool ok() const noexcept { return borrow_.held(); }
   explicit operator bool() const noexcept { return ok(); }

@@ -11,6 +11,7 @@ import toolchain
 
 SOURCE = """
 #include <anyarray/array.h>
+#include <cstdlib>
 using namespace anyarray;
 int main(int argc, char** argv) {
   static float data[64];

@@ -6,8 +6,10 @@ from __future__ import annotations
 import array
 import contextlib
 import ctypes
+import doctest
 import gc
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -677,6 +679,21 @@ def test_mypy_accepts_stubs(built: Path, tmp_path: Path) -> None:
     assert len(errors) == 1, done.stdout + done.stderr
     assert errors[0].startswith(f"use.py:{USE.count(chr(10))}: ")
     assert "SupportsDLPack" in errors[0]
+
+
+# The page ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_builds_and_prints_what_it_says(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (HERE.parents[1] / "docs" / "casters.md").read_text(encoding="utf-8")
+    source = (HERE / "nanobind_module" / "docs.cpp").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```cpp\n(#include <anyarray/casters/nanobind.h>.*?)^```", page, re.M | re.S)
+    assert source.split("\n", 2)[2] == block
+    monkeypatch.syspath_prepend(str(built))
+    (session,) = [text for text in re.findall(r"^```pycon\n(.*?)^```", page, re.M | re.S) if "docs_nb" in text]
+    test = doctest.DocTestParser().get_doctest(session, {}, "docs/casters.md", None, 0)
+    output: list[str] = []
+    assert doctest.DocTestRunner(verbose=False).run(test, out=output.append).failed == 0, "".join(output)
 
 
 # What doesn't compile ---------------------------------------------------------------------------------------------
