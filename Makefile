@@ -27,7 +27,8 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-all test-cpp test-python downstream lint format asan bench bench-smoke pythons clean distclean
+.PHONY: help demo docs test test-all test-cpp test-python compilers downstream wheel test-wheel lint format asan bench bench-smoke \
+        pythons abi3 clean distclean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -58,18 +59,40 @@ test: test-cpp  ## build and pass all tests, with the small libraries
 
 test-all: test-cpp  ## the same with every library that anyarray is tested with
 	$(MAKE) $(VENV)/.with-test,peers
-	$(RUN) ANYARRAY_REQUIRE=$(LARGE) $(PYTEST) tests
+	$(RUN) ANYARRAY_REQUIRE=$(LARGE) $(PYTEST) --ignore=tests/compile tests
 
 test-cpp: $(VENV)/.with-test  ## the C++ tests, our definitions of foreign structs held to the installed headers
 	$(RUN) cmake --preset release -DANYARRAY_FOREIGN_HEADERS=ON -DPython_EXECUTABLE=$(abspath $(BIN))/python
 	$(RUN) cmake --build --preset release
 	$(RUN) ctest --preset release
+	$(RUN) ANYARRAY_COMPILERS=first $(PYTEST) tests/compile
 
 test-python: $(VENV)/.with-test  ## the Python tests
-	$(RUN) ANYARRAY_REQUIRE=$(SMALL) $(PYTEST) tests
+	$(RUN) ANYARRAY_REQUIRE=$(SMALL) $(PYTEST) --ignore=tests/compile tests
+
+# libcu++ and the reference implementation of mdspan come as Python packages: only their headers are used.
+compilers: $(VENV)/.with-test  ## public headers, views and what must not compile, with each compiler here, C++17 to 23
+	$(PIP) install nvidia-cuda-cccl && $(PIP) install --no-deps libraft-cu12==25.6.0 || \
+	  echo "NOT RUN: the headers of cuda::std::mdspan and Kokkos's mdspan couldn't be installed"
+	$(RUN) $(PYTEST) tests/compile
 
 downstream: $(VENV)/.with-test  ## projects that use the installed package, the README's examples
 	$(RUN) $(PYTEST) tests/downstream tests/test_readme.py
+
+# What is released: sdist and wheel, and the wheel tested in an environment of its own, as cibuildwheel does it in its
+# containers by the same target. Tests of the rows that need no library but NumPy, of exports, of projects in C++.
+WHEEL_TESTS := $(addprefix tests/python/test_,array.py numpy_row.py buffer_row.py dlpack_row.py produce.py) tests/downstream
+wheel: $(VENV)/.with-test  ## sdist and wheel in dist/, auditwheel's verdict, the wheel tested by itself
+	rm -rf dist build/wheel-venv
+	$(BIN)/python -c 'from scikit_build_core.build import build_sdist; build_sdist("dist")'
+	$(RUN) $(PIP) wheel --no-build-isolation --no-deps --wheel-dir dist dist/*.tar.gz
+	$(BIN)/auditwheel show dist/*.whl
+	$(BIN)/python -m venv build/wheel-venv
+	build/wheel-venv/bin/python -m pip --disable-pip-version-check --quiet install "$$(ls $(ROOT)/dist/*.whl)[test-wheel]"
+	PATH="$(ROOT)/build/wheel-venv/bin:$$PATH" $(MAKE) test-wheel
+
+test-wheel:  # with the Python that is first on PATH, in which the wheel is installed
+	python -m pytest $(WHEEL_TESTS)
 
 # ASan and UBSan: the C++ tests with the leak check; then the Python tests on an extension built with both. The
 # interpreter and the libraries leak at exit, so leaks are counted by the tests themselves there.
@@ -111,6 +134,20 @@ ifeq ($(PYTHON_NEWEST),)
 else
 	$(MAKE) test-python VENV=.venv-3.13 PYTHON=$(PYTHON_NEWEST)
 endif
+	$(MAKE) abi3
+
+# $(1) builds, and both run it.
+ABI3 = PATH="$(ROOT)/$(1)/bin:$$PATH" ANYARRAY_OTHER_PYTHONS=$(ROOT)/$(2)/bin/python \
+       $(1)/bin/python -m pytest tests/downstream/test_abi3.py
+abi3:  ## one binary for the limited API, built by the oldest and by the newest Python, each time run by both
+ifeq ($(and $(PYTHON_OLDEST),$(PYTHON_NEWEST)),)
+	@echo "NOT RUN: this needs python3.10 and python3.13: no binary was built by one and run by the other"
+else
+	$(MAKE) .venv-3.10/.with-test VENV=.venv-3.10 PYTHON=$(PYTHON_OLDEST)
+	$(MAKE) .venv-3.13/.with-test VENV=.venv-3.13 PYTHON=$(PYTHON_NEWEST)
+	$(call ABI3,.venv-3.10,.venv-3.13)
+	$(call ABI3,.venv-3.13,.venv-3.10)
+endif
 
 # --- benchmarks -------------------------------------------------------------------------------------------------
 
@@ -141,6 +178,7 @@ format: $(VENV)/.with-lint  ## rewrite all files in the project's format
 
 docs: $(VENV)/.with-test  ## write the generated tables of docs/; CHECK=FILE: what anyarray order --check --json gave
 	$(BIN)/python docs/generate.py $(if $(CHECK),--check $(CHECK))
+	$(BIN)/python docs/generate_abi.py
 
 clean:  ## remove what was built
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

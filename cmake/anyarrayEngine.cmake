@@ -35,7 +35,8 @@ endfunction()
 
 # The modules of the package that the functions of the table need, in the package's folder.
 set_property(GLOBAL PROPERTY ANYARRAY_ENGINE_MODULES errors device _consumers explanation _dtypes _numpy _numbers
-                                                     _rebuild)
+                                                     _rebuild _convert/__init__ _convert/entries _convert/limits
+                                                     _convert/record _convert/resolve _convert/targets)
 
 # Writes these modules, and what imports them, as a C++ source.
 function(_anyarray_write_modules file root)
@@ -48,7 +49,9 @@ function(_anyarray_write_modules file root)
   foreach(module ${modules})
     list(APPEND read "${root}/python/anyarray/${module}.py")
     file(READ "${root}/python/anyarray/${module}.py" text)
-    string(APPEND source "{\"${module}\", R\"py_text(${text})py_text\"},\n")
+    string(REPLACE "/__init__" "" name "${module}")
+    string(REPLACE "/" "." name "${name}")
+    string(APPEND source "{\"${name}\", R\"py_text(${text})py_text\"},\n")
   endforeach()
   string(APPEND source "{nullptr, nullptr}};\n\n}  // namespace anyarray\n")
   file(WRITE "${file}.new" "${source}")

@@ -9,12 +9,13 @@ on, where attributes are looked up without running properties; `hasattr` runs th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from typing_extensions import CapsuleType
 
 __all__ = [
+    "AnyArray",
     "SupportsArray",
     "SupportsArrayInterface",
     "SupportsArrayStruct",
@@ -135,3 +136,15 @@ else:
         def __subclasshook__(cls, other: type) -> bool:
             """Tell whether the type has the slot."""
             return _core._has_buffer_slot(other) if cls is SupportsBuffer else NotImplemented
+
+
+#: Any object that `view` can take: what signatures of C++ functions with an array parameter say.
+AnyArray: TypeAlias = (
+    SupportsBuffer
+    | SupportsDLPack
+    | SupportsArrayInterface
+    | SupportsArrayStruct
+    | SupportsCudaArrayInterface
+    | SupportsArrowArray
+    | SupportsArray
+)

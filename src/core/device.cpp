@@ -80,7 +80,7 @@ std::size_t format_device(Device device, char* out, std::size_t size) noexcept {
     if (device.type == DeviceType::any) return written(std::snprintf(out, size, "any"));
     return written(std::snprintf(out, size, "unknown(%d):%d", static_cast<int>(device.type), device.id));
   }
-  if (device.id == (row->numbered ? -1 : 0)) return written(std::snprintf(out, size, "%s", row->name));
+  if (device.id == -1 || (device.id == 0 && !row->numbered)) return written(std::snprintf(out, size, "%s", row->name));
   return written(std::snprintf(out, size, "%s:%d", row->name, device.id));
 }
 

@@ -44,6 +44,7 @@ void test_devices() {
   CHECK_EQ(text_of({DeviceType::cuda, 0}), "cuda:0");
   CHECK_EQ(text_of({DeviceType::cuda_host, 0}), "cuda_host");
   CHECK_EQ(text_of({DeviceType::any, -1}), "any");
+  CHECK_EQ(text_of({DeviceType::cpu, -1}), "cpu");
   for (const char* bad : {"", "any", "CPU", "gpu", "cud", "cuda_", ":0"}) CHECK(!parse_device(bad, &d));
 }
 

@@ -18,21 +18,32 @@ class Importer:
         self.texts = texts
 
     def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
-        package, _, module = name.rpartition(".")
-        if package != self.package or module not in self.texts:
+        module = self.inside(name)
+        if module not in self.texts:
             return None
-        return ModuleSpec(name, self, origin=f"{package}/{module}.py")
+        return ModuleSpec(name, self, origin=self.file(module), is_package=self.is_package(name))
+
+    def inside(self, name: str) -> str:
+        """Give the module's name inside the package; "" for one of another package."""
+        return name[len(self.package) + 1 :] if name.startswith(self.package + ".") else ""
+
+    def is_package(self, name: str) -> bool:
+        return any(module.startswith(self.inside(name) + ".") for module in self.texts)
+
+    def file(self, module: str) -> str:
+        """Give what tracebacks call the file."""
+        return f"{self.package}/{module.replace('.', '/')}.py"
 
     def create_module(self, _: ModuleSpec) -> None:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        file = f"{self.package}/{module.__name__.rpartition('.')[2]}.py"
-        exec(compile(self.get_source(module.__name__), file, "exec"), vars(module))
+        name = module.__name__
+        exec(compile(self.get_source(name), self.file(self.inside(name)), "exec"), vars(module))
 
     def get_source(self, name: str) -> str:
         """Also for tracebacks, which show the lines."""
-        return self.texts[name.rpartition(".")[2]]
+        return self.texts[self.inside(name)]
 
 
 def spec_of_engine(extension: str) -> ModuleSpec:

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "anyarray/copy.h"
 #include "anyarray/produce.h"
 #include "src/engine/fast.h"
 #include "src/python/enter.h"
@@ -97,6 +98,18 @@ void drop(void*, Holder* holder) {
         if (last->state->closed) state_collect(last->state);
       },
       &it);
+}
+
+PyObject* convert(void* context, PyObject* obj, PyObject* to) {
+  return convert_object(state_of(context_of(context)), obj, to);
+}
+
+PyObject* convert_like(void* context, PyObject* obj, PyObject* example) {
+  return convert_as_example(state_of(context_of(context)), obj, example);
+}
+
+Status copy(void*, const Descriptor* from, const Request* request, Borrow* out, Reason* why) {
+  return copy_as(*from, request != nullptr ? *request : Request(), out, why);
 }
 
 }  // namespace table

@@ -52,16 +52,17 @@ bool dtype_fits(DType d, const FastTarget& t) noexcept {
   return is_tabled(d) && (t.sizes[static_cast<unsigned>(d.code)] >> (d.bits / 8) & 1) != 0;
 }
 
-const FastTarget* find_target(const State& s, PyObject* to) noexcept {
+const FastTarget* find_key(const State& s, const void* key) noexcept {
   for (int i = 0; i < s.n_fast_targets; ++i) {
-    if (s.fast_targets[i].key == to) return &s.fast_targets[i];
-  }
-  // An instance stands for its type, as the type itself does.
-  const PyObject* type = reinterpret_cast<const PyObject*>(Py_TYPE(to));
-  for (int i = 0; i < s.n_fast_targets; ++i) {
-    if (s.fast_targets[i].key == type) return &s.fast_targets[i];
+    if (s.fast_targets[i].key == key) return &s.fast_targets[i];
   }
   return nullptr;
+}
+
+const FastTarget* find_target(const State& s, PyObject* to) noexcept {
+  const FastTarget* t = find_key(s, to);
+  // An instance stands for its type, as the type itself does.
+  return t != nullptr ? t : find_key(s, Py_TYPE(to));
 }
 
 /// The rest of the work, in Python. `array`: what was taken already; null where nothing was.
@@ -123,6 +124,32 @@ PyObject* convert_quickly(State& s, PyObject* x, const FastTarget& t, Ref* taken
   if (dtype == nullptr) dtype = known_dtype(s, d.dtype);
   if (dtype == nullptr) return nullptr;
   return make_ndarray(s, as_array(taken->release()), dtype, !d.readonly());
+}
+
+/// convert() to a target that was looked up already; null where the extension doesn't know it.
+PyObject* convert_with(State& s, PyObject* x, PyObject* to, const FastTarget* t, PyObject* copy,
+                       PyObject* allow) noexcept {
+  if (__builtin_expect(t == nullptr || copy == Py_True || allow != Py_None || s.cx.current_policy != nullptr, 0)) {
+    return convert_slowly(s, x, to, copy, allow, nullptr);
+  }
+  if (Py_TYPE(x) == t->type) return Py_NewRef(x);
+  Ref taken;
+  PyObject* made = Py_TYPE(x) == s.cx.ndarray ? give_ndarray(s, x, *t) : convert_quickly(s, x, *t, &taken);
+  if (__builtin_expect(made != nullptr, 1)) return made;
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  return convert_slowly(s, x, to, copy, allow, taken.get());
+}
+
+/// An Array of anything: itself where it is one.
+PyObject* whole_array(State& s, PyObject* x) noexcept {
+  if (is_array(s, x)) return Py_NewRef(x);
+  ArrayObject* a = array_reserve(s);
+  if (a == nullptr) return nullptr;
+  const Status status = s.cx.current_policy == nullptr ? take_quick(s.cx, x, a->borrow, raising_call)
+                                                       : take_as_asked(s.cx, x, nullptr, a->borrow, true);
+  if (status == Status::ok) return array_adopt(s, a);
+  array_discard(s, a);
+  return nullptr;
 }
 
 bool read_copy(PyObject* copy) noexcept {
@@ -198,17 +225,24 @@ PyObject* convert(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyO
   if (__builtin_expect(nargs != 2 || kwnames != nullptr, 0) && !read_arguments(args, nargs, kwnames, &copy, &allow)) {
     return nullptr;
   }
-  PyObject *x = args[0], *to = args[1];
-  const FastTarget* t = find_target(s, to);
-  if (__builtin_expect(t == nullptr || copy == Py_True || allow != Py_None || s.cx.current_policy != nullptr, 0)) {
-    return convert_slowly(s, x, to, copy, allow, nullptr);
+  return convert_with(s, args[0], args[1], find_target(s, args[1]), copy, allow);
+}
+
+PyObject* convert_object(State& s, PyObject* x, PyObject* to) noexcept {
+  return convert_with(s, x, to, find_target(s, to), Py_None, Py_None);
+}
+
+PyObject* convert_as_example(State& s, PyObject* x, PyObject* example) noexcept {
+  const FastTarget* t = find_key(s, Py_TYPE(example));
+  if (t != nullptr) return convert_with(s, x, example, t, Py_None, Py_None);
+  if (is_array(s, example) || PyBytes_CheckExact(example) || PyByteArray_CheckExact(example) ||
+      PyMemoryView_Check(example)) {
+    return whole_array(s, x);
   }
-  if (Py_TYPE(x) == t->type) return Py_NewRef(x);
-  Ref taken;
-  PyObject* made = Py_TYPE(x) == s.cx.ndarray ? give_ndarray(s, x, *t) : convert_quickly(s, x, *t, &taken);
-  if (__builtin_expect(made != nullptr, 1)) return made;
-  if (PyErr_Occurred() != nullptr) return nullptr;
-  return convert_slowly(s, x, to, copy, allow, taken.get());
+  Ref function(package_function(s, "_convert", "convert_like"));
+  if (!function) return nullptr;
+  PyObject* stack[] = {x, example};
+  return PyObject_Vectorcall(function.get(), stack, 2, nullptr);
 }
 
 PyObject* register_target(PyObject* module, PyObject* args) {

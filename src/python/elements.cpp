@@ -1,88 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // tolist() and item(): any element that the host can read, as the Python object that means exactly the same.
-// Narrow floats are decoded from their definitions (sign, exponent, mantissa, bias, what the top codes mean).
 #include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "src/core/narrow_float.h"
 #include "src/python/state.h"
 
 namespace anyarray {
 namespace {
 
 constexpr bool little_endian = PY_LITTLE_ENDIAN != 0;
-
-/// How the codes with the largest exponent, and minus zero, are meant.
-enum class Top : std::uint8_t {
-  ieee,    ///< all ones: infinity where the mantissa is 0, otherwise NaN
-  fn,      ///< finite, but for the code of all ones, which is NaN
-  fnuz,    ///< finite; the code of minus zero is NaN
-  finite,  ///< nothing but numbers
-};
-struct FloatFormat {
-  std::uint8_t exponent_bits;
-  std::uint8_t mantissa_bits;
-  std::int16_t bias;
-  Top top;
-};
-
-double decode_float(std::uint32_t raw, const FloatFormat& f) noexcept {
-  const std::uint32_t mantissa = raw & ((1u << f.mantissa_bits) - 1);
-  const std::uint32_t exponent = (raw >> f.mantissa_bits) & ((1u << f.exponent_bits) - 1);
-  const bool negative = ((raw >> (f.mantissa_bits + f.exponent_bits)) & 1u) != 0;
-  const bool ones = exponent == (1u << f.exponent_bits) - 1;
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  if (f.top == Top::ieee && ones) {
-    if (mantissa != 0) return negative ? -nan : nan;
-    return negative ? -HUGE_VAL : HUGE_VAL;
-  }
-  if (f.top == Top::fn && ones && mantissa == (1u << f.mantissa_bits) - 1) return negative ? -nan : nan;
-  if (f.top == Top::fnuz && negative && exponent == 0 && mantissa == 0) return nan;
-  const double magnitude = exponent == 0 ? std::ldexp(mantissa, 1 - f.bias - f.mantissa_bits)
-                                         : std::ldexp((1u << f.mantissa_bits) | mantissa,
-                                                      static_cast<int>(exponent) - f.bias - f.mantissa_bits);
-  return negative ? -magnitude : magnitude;
-}
-
-/// Powers of two without sign or mantissa: 2**(raw - 127), and 255 for NaN.
-double decode_e8m0(std::uint32_t raw) noexcept {
-  return raw == 255 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, static_cast<int>(raw) - 127);
-}
-
-const FloatFormat* narrow_format(DType d) noexcept {
-  static constexpr FloatFormat half{5, 10, 15, Top::ieee}, brain{8, 7, 127, Top::ieee};
-  static constexpr FloatFormat e3m4{3, 4, 3, Top::ieee}, e4m3{4, 3, 7, Top::ieee}, e4m3b11{4, 3, 11, Top::fnuz},
-      e4m3fn{4, 3, 7, Top::fn}, e4m3fnuz{4, 3, 8, Top::fnuz}, e5m2{5, 2, 15, Top::ieee}, e5m2fnuz{5, 2, 16, Top::fnuz},
-      e2m3fn{2, 3, 1, Top::finite}, e3m2fn{3, 2, 3, Top::finite}, e2m1fn{2, 1, 1, Top::finite};
-  switch (d.code) {
-    case TypeCode::float_:
-      return &half;
-    case TypeCode::bfloat:
-      return &brain;
-    case TypeCode::float8_e3m4:
-      return &e3m4;
-    case TypeCode::float8_e4m3:
-      return &e4m3;
-    case TypeCode::float8_e4m3b11fnuz:
-      return &e4m3b11;
-    case TypeCode::float8_e4m3fn:
-      return &e4m3fn;
-    case TypeCode::float8_e4m3fnuz:
-      return &e4m3fnuz;
-    case TypeCode::float8_e5m2:
-      return &e5m2;
-    case TypeCode::float8_e5m2fnuz:
-      return &e5m2fnuz;
-    case TypeCode::float6_e2m3fn:
-      return &e2m3fn;
-    case TypeCode::float6_e3m2fn:
-      return &e3m2fn;
-    case TypeCode::float4_e2m1fn:
-      return &e2m1fn;
-    default:
-      return nullptr;
-  }
-}
 
 /// `n` bytes, at most 16, in the machine's order.
 template <class T>
@@ -109,8 +37,7 @@ bool load_float(DType d, unsigned bits, const char* p, double* out) noexcept {
   if (bits == 64) return *out = load<double>(p, swapped), true;
   if (bits == 32) return *out = static_cast<double>(load<float>(p, swapped)), true;
   if (bits == 16) {
-    static constexpr FloatFormat half{5, 10, 15, Top::ieee};
-    *out = decode_float(load<std::uint16_t>(p, swapped), d.code == TypeCode::bfloat ? *narrow_format(d) : half);
+    *out = decode_float(load<std::uint16_t>(p, swapped), *narrow_format(d));
     return true;
   }
   return false;
@@ -189,14 +116,6 @@ PyObject* lane_to_object(DType d, const char* p) noexcept {
     default:
       return small_value(d, static_cast<unsigned char>(*p));
   }
-}
-
-/// Bits `at` to `at + n` of memory, little bit order; n < 8.
-std::uint32_t load_bits(const char* p, std::uint64_t at, unsigned n) noexcept {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(p) + at / 8;
-  std::uint32_t word = bytes[0];
-  if (at % 8 + n > 8) word |= static_cast<std::uint32_t>(bytes[1]) << 8;
-  return (word >> (at % 8)) & ((1u << n) - 1);
 }
 
 /// A scalar of one lane or a tuple of them. `bit` counts from `p` where lanes are packed.

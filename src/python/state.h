@@ -2,6 +2,8 @@
 // The state of the engine's module, _core, in one interpreter, the objects of its types, and what the files of
 // src/python ask of each other. Everything here needs the GIL. May include the engine and all below it.
 #pragma once
+#include <cstring>
+
 #include "anyarray/c_api.h"
 #include "src/engine/engine.h"
 #include "src/support/context.h"
@@ -311,6 +313,10 @@ PyObject* attempts_tuple(Trace& trace) noexcept;
 
 // convert.cpp
 PyObject* convert(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+/// convert() without keywords.
+PyObject* convert_object(State& s, PyObject* x, PyObject* to) noexcept;
+/// The same, or an Array, where `example` is of no library that arrays can be given to.
+PyObject* convert_as_example(State& s, PyObject* x, PyObject* example) noexcept;
 PyObject* register_target(PyObject* module, PyObject* args);
 PyObject* to_exchange(PyObject* module, PyObject* args);
 PyObject* to_ndarray(PyObject* module, PyObject* args);

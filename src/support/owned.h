@@ -2,6 +2,8 @@
 // Memory of our own behind a borrow, for results that no producer lends: copies, and what pickles carry. Freed with the
 // borrow. May include the core's public headers and the context of an interpreter.
 #pragma once
+#include <cstdlib>
+
 #include "anyarray/descriptor.h"
 #include "src/support/context.h"
 
@@ -20,6 +22,10 @@ bool owned_borrow(Context& cx, DType dtype, int ndim, const std::int64_t* shape,
 
 /// Copies the elements row by row, without gaps, to where nbytes() are free. The host must be able to read them.
 void copy_row_major(const Descriptor& from, void* to) noexcept;
+
+/// Fills `out` as owned_borrow() does, and copies the elements there: can_cast() says ok for the dtypes. The host must
+/// be able to read them. False with MemoryError set.
+bool owned_copy(Context& cx, const Descriptor& from, DType dtype, bool fortran, Borrow& out) noexcept;
 
 /// A copy in memory of our own, which is writable: column-major if the array is so and not row-major, else row-major.
 /// False with MemoryError set.

@@ -18,7 +18,7 @@ from ..explanation import Explanation
 from .entries import ENTRIES, from_device
 from .limits import FINAL, LIMITS
 from .record import Conversion, Way
-from .resolve import Resolved, by_type, load, resolve
+from .resolve import Resolved, by_instance, by_type, load, resolve
 from .targets import ANY_DTYPE, SHARED_WITH_IMMUTABLE, STANDARD
 
 _HOST = ("cpu", "cuda_host", "rocm_host")
@@ -308,6 +308,17 @@ def convert_slowly(obj: object, to: Any, copy: bool | None, allow: Allow | None,
             if found.target.fast:
                 _register(to, found)
     return _Run(obj, found, copy, () if allow is None else allow, taken).run()
+
+
+def convert_like(obj: object, example: Any) -> Any:
+    """Give `obj` to the library of `example`, or make it an Array where that is of none; called by the extension."""
+    try:
+        known = by_instance(example) is not None
+    except ValueError:  # of a namespace that takes no arrays
+        known = False
+    if known:
+        return convert_slowly(obj, example, None, None, None)
+    return obj if isinstance(obj, _core.Array) else _core.view(obj)
 
 
 def explain_convert(obj: object, to: Any, /, *, copy: bool | None = None, allow: Allow = ()) -> Conversion:

@@ -75,6 +75,16 @@ def _by_module(module: ModuleType) -> Resolved:
     raise ValueError(f"the module {name} is no array library that is known, and has no from_dlpack")
 
 
+def by_instance(array: Any) -> Resolved | None:
+    """Give the library that made an array; None for any other object."""
+    found = by_type(type(array))
+    if found is None and getattr(type(array), "__array_namespace__", None) is not None:
+        module = array.__array_namespace__()
+        if isinstance(module, ModuleType):
+            return _by_module(module)
+    return found
+
+
 def resolve(to: Any) -> Resolved:
     """Give the library that `to` stands for.
 
@@ -97,14 +107,9 @@ def resolve(to: Any) -> Resolved:
         if found is None:
             raise ValueError(f"{to!r} isn't an array type of a library that is known ({', '.join(BY_NAME)})")
         return found
-    found = by_type(type(to))
+    found = by_instance(to)
     if found is not None:
         return found
-    namespace = getattr(type(to), "__array_namespace__", None)
-    if namespace is not None:
-        module = to.__array_namespace__()
-        if isinstance(module, ModuleType):
-            return _by_module(module)
     raise TypeError(
         f"`to` is a library's name ({', '.join(BY_NAME)}), its module, its array type, or one of its arrays, "
         f"not {type(to).__name__}"

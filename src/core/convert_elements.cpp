@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements go in runs along the dimension in which the target lies densest. What keeps its value is moved as bytes; a
+// number goes through the 64-bit integer, float or double that holds it exactly, a block of them at a time, so that
+// there is a reader and a writer for each type instead of a loop for each pair.
+#include "src/core/convert_elements.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "src/core/dtype_table.h"
+#include "src/core/narrow_float.h"
+#include "src/core/numbers.h"
+
+namespace anyarray {
+namespace {
+
+constexpr int block_size = 128;
+
+/// Numbers on their way.
+union Block {
+  std::int64_t i[block_size];
+  std::uint64_t u[block_size];
+  float f[block_size];
+  double d[block_size];
+};
+enum class Via : std::uint8_t { i, u, f, d };
+
+template <class H>
+H* in(Block& b) noexcept {
+  if constexpr (std::is_same_v<H, std::int64_t>) return b.i;
+  if constexpr (std::is_same_v<H, std::uint64_t>) return b.u;
+  if constexpr (std::is_same_v<H, float>) return b.f;
+  if constexpr (std::is_same_v<H, double>) return b.d;
+}
+
+std::uint8_t reversed(std::uint8_t v) noexcept { return v; }
+std::uint16_t reversed(std::uint16_t v) noexcept { return __builtin_bswap16(v); }
+std::uint32_t reversed(std::uint32_t v) noexcept { return __builtin_bswap32(v); }
+std::uint64_t reversed(std::uint64_t v) noexcept { return __builtin_bswap64(v); }
+template <std::size_t size>
+using Unsigned = std::conditional_t<
+    size == 1, std::uint8_t,
+    std::conditional_t<size == 2, std::uint16_t, std::conditional_t<size == 4, std::uint32_t, std::uint64_t>>>;
+
+/// Whether lanes begin at any bit.
+bool is_bitwise(DType d) noexcept { return d.is_scalar() && d.bits < 8 && !d.padded(); }
+
+/// Where a run of one part of the elements lies, in bytes; in bits where is_bitwise().
+struct Run {
+  char* base;
+  std::int64_t offset;
+  std::int64_t stride;
+};
+struct Part {
+  DType dtype;
+  bool swapped;
+};
+
+using Read = void (*)(const Run&, const Part&, int n, Block&) noexcept;
+using Write = void (*)(const Run&, const Part&, int n, Block&) noexcept;
+
+template <class T, class H>
+void read(const Run& run, const Part& part, int n, Block& block) noexcept {
+  H* const to = in<H>(block);
+  const char* const p = run.base + run.offset;
+  for (int i = 0; i < n; ++i) {
+    Unsigned<sizeof(T)> raw;
+    std::memcpy(&raw, p + i * run.stride, sizeof raw);
+    if (part.swapped) raw = reversed(raw);
+    to[i] = held_as<H>(bits_as<T>(raw));
+  }
+}
+
+template <class T, class H>
+void write(const Run& run, const Part& part, int n, Block& block) noexcept {
+  const H* const from = in<H>(block);
+  char* const p = run.base + run.offset;
+  for (int i = 0; i < n; ++i) {
+    auto raw = bits_as<Unsigned<sizeof(T)>>(number_as<T>(from[i]));
+    if (part.swapped) raw = reversed(raw);
+    std::memcpy(p + i * run.stride, &raw, sizeof raw);
+  }
+}
+
+/// Lanes of at most a byte that C++ has no type for, packed or not.
+void read_narrow(const Run& run, const Part& part, int n, Block& block) noexcept {
+  const DType d = part.dtype;
+  const FloatFormat* const format = narrow_format(d);
+  const int unit = is_bitwise(d) ? 1 : 8;
+  for (int i = 0; i < n; ++i) {
+    const std::int64_t at = (run.offset + i * run.stride) * unit;
+    const std::uint32_t raw = load_bits(run.base + (at >> 3), static_cast<std::uint64_t>(at & 7), d.bits);
+    if (d.code == TypeCode::uint) {
+      block.u[i] = raw;
+    } else if (d.code == TypeCode::int_) {
+      const std::int64_t sign = std::int64_t{1} << (d.bits - 1);
+      block.i[i] = (raw ^ sign) - sign;
+    } else {
+      block.f[i] = static_cast<float>(format != nullptr ? decode_float(raw, *format) : decode_e8m0(raw));
+    }
+  }
+}
+
+/// What a number or one part of a complex number is, or nothing: `via` says what reads it exactly, the functions are
+/// null where there are none.
+struct Type {
+  Via via;
+  Read read;
+  Write write[4];  ///< by what holds it on the way
+};
+template <class T, class H, Via via>
+constexpr Type type_of() noexcept {
+  return {via, read<T, H>, {write<T, std::int64_t>, write<T, std::uint64_t>, write<T, float>, write<T, double>}};
+}
+constexpr Type types[] = {
+    type_of<Bool, std::uint64_t, Via::u>(),
+    type_of<std::int8_t, std::int64_t, Via::i>(),
+    type_of<std::int16_t, std::int64_t, Via::i>(),
+    type_of<std::int32_t, std::int64_t, Via::i>(),
+    type_of<std::int64_t, std::int64_t, Via::i>(),
+    type_of<std::uint8_t, std::uint64_t, Via::u>(),
+    type_of<std::uint16_t, std::uint64_t, Via::u>(),
+    type_of<std::uint32_t, std::uint64_t, Via::u>(),
+    type_of<std::uint64_t, std::uint64_t, Via::u>(),
+    type_of<Half, float, Via::f>(),
+    type_of<float, float, Via::f>(),
+    type_of<double, double, Via::d>(),
+    type_of<Brain, float, Via::f>(),
+};
+constexpr Type narrow_types[] = {{Via::i, read_narrow, {}}, {Via::u, read_narrow, {}}, {Via::f, read_narrow, {}}};
+
+/// 8, 16, 32, 64 → 0 to 3; -1 for any other.
+int width(unsigned bits) noexcept { return bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : bits == 64 ? 3 : -1; }
+
+const Type* find_type(TypeCode code, unsigned bits) noexcept {
+  const int w = width(bits);
+  if (find_row(code, bits) == nullptr) return nullptr;
+  switch (code) {
+    case TypeCode::bool_:
+      return types;
+    case TypeCode::int_:
+      return w >= 0 ? types + 1 + w : narrow_types;
+    case TypeCode::uint:
+      return w >= 0 ? types + 5 + w : narrow_types + 1;
+    case TypeCode::float_:
+      return w >= 1 ? types + 8 + w : nullptr;
+    case TypeCode::bfloat:
+      return types + 12;
+    default:
+      return code >= TypeCode::float8_e3m4 && code <= TypeCode::float4_e2m1fn ? narrow_types + 2 : nullptr;
+  }
+}
+DType part_of(DType d) noexcept {
+  if (d.code == TypeCode::complex) return make_dtype(TypeCode::float_, d.bits / 2u);
+  DType part = d.with_swapped(false);
+  part.count = 1;
+  return part;
+}
+const Type* type_of_part(DType d) noexcept {
+  if (d.code == TypeCode::complex && find_row(d) == nullptr) return nullptr;
+  const DType part = part_of(d);
+  return find_type(part.code, part.bits);
+}
+
+/// The kinds in the order in which same_kind lets numbers go.
+int kind_of(DType d) noexcept {
+  switch (d.code) {
+    case TypeCode::bool_:
+      return 0;
+    case TypeCode::uint:
+      return 1;
+    case TypeCode::int_:
+      return 2;
+    case TypeCode::complex:
+      return 4;
+    default:
+      return 3;
+  }
+}
+
+/// Bytes whose order a swap turns: 1 where there is nothing to turn.
+std::size_t swap_unit(DType d) noexcept {
+  if (!has_byte_order(d) || d.code == TypeCode::interned) return 1;
+  if (d.is_time()) return 8;
+  return (d.is_complex() ? d.bits / 2u : d.bits) / 8u;
+}
+bool differ_in_order_alone(DType a, DType b) noexcept { return a.with_swapped(false) == b.with_swapped(false); }
+
+/// How runs are written: by moving bytes, or by converting.
+struct Job {
+  Part from, to;
+  std::size_t size;  ///< bytes of an element that is moved
+  std::size_t turn;  ///< > 1: units that are turned on the way
+  Read read;
+  Write write;
+  std::int64_t imaginary_from;  ///< steps from the real to the imaginary part; 0: there is none
+  std::int64_t imaginary_to;
+  Via via;
+};
+
+template <std::size_t size>
+void move_run(char* to, std::int64_t to_stride, const char* from, std::int64_t from_stride, std::int64_t n) noexcept {
+  for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, size);
+}
+void move_any(char* to, std::int64_t to_stride, const char* from, std::int64_t from_stride, std::int64_t n,
+              std::size_t size) noexcept {
+  switch (size) {
+    case 1:
+      return move_run<1>(to, to_stride, from, from_stride, n);
+    case 2:
+      return move_run<2>(to, to_stride, from, from_stride, n);
+    case 4:
+      return move_run<4>(to, to_stride, from, from_stride, n);
+    case 8:
+      return move_run<8>(to, to_stride, from, from_stride, n);
+    case 16:
+      return move_run<16>(to, to_stride, from, from_stride, n);
+    default:
+      for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, size);
+  }
+}
+
+template <class T>
+void turn_each(char* p, const char* end) noexcept {
+  for (; p < end; p += sizeof(T)) {
+    T v;
+    std::memcpy(&v, p, sizeof v);
+    v = reversed(v);
+    std::memcpy(p, &v, sizeof v);
+  }
+}
+/// Reverses the bytes of each unit.
+void turn_units(char* p, std::size_t size, std::size_t unit) noexcept {
+  const char* const end = p + size;
+  if (unit == 2) return turn_each<std::uint16_t>(p, end);
+  if (unit == 4) return turn_each<std::uint32_t>(p, end);
+  if (unit == 8) return turn_each<std::uint64_t>(p, end);
+  for (; p < end; p += unit) std::reverse(p, p + unit);
+}
+
+void move_bytes(const Job& job, const Run& to, const Run& from, std::int64_t n) noexcept {
+  const auto size = static_cast<std::int64_t>(job.size);
+  char* const out = to.base + to.offset;
+  const char* const source = from.base + from.offset;
+  if (to.stride == size && from.stride == size) {
+    std::memcpy(out, source, static_cast<std::size_t>(n) * job.size);
+  } else {
+    move_any(out, to.stride, source, from.stride, n, job.size);
+  }
+  if (job.turn <= 1) return;
+  for (std::int64_t i = 0; i < n; ++i) turn_units(out + i * to.stride, job.size, job.turn);
+}
+
+template <class H>
+void join(Block& real, const Block& imaginary, int n) noexcept {
+  H* const to = in<H>(real);
+  const H* const from = in<H>(const_cast<Block&>(imaginary));
+  for (int i = 0; i < n; ++i) to[i] = to[i] != 0 || from[i] != 0 ? H{1} : H{0};
+}
+
+void convert_run(const Job& job, Run to, Run from, std::int64_t n) noexcept {
+  Block block;
+  Block imaginary;
+  if (job.imaginary_to != 0 && job.imaginary_from == 0)
+    std::memset(static_cast<void*>(&imaginary), 0, sizeof imaginary);
+  while (n > 0) {
+    const int count = n < block_size ? static_cast<int>(n) : block_size;
+    job.read(from, job.from, count, block);
+    if (job.imaginary_from != 0) {
+      job.read({from.base, from.offset + job.imaginary_from, from.stride}, job.from, count, imaginary);
+      if (job.to.dtype.code == TypeCode::bool_) {
+        if (job.via == Via::f) {
+          join<float>(block, imaginary, count);
+        } else {
+          join<double>(block, imaginary, count);
+        }
+      }
+    }
+    job.write(to, job.to, count, block);
+    if (job.imaginary_to != 0) job.write({to.base, to.offset + job.imaginary_to, to.stride}, job.to, count, imaginary);
+    n -= count;
+    if (n == 0) return;
+    from.offset += from.stride * count;
+    to.offset += to.stride * count;
+  }
+}
+
+constexpr DType half = make_dtype(TypeCode::float_, 16);
+
+Job job_for(DType to, DType from) noexcept {
+  Job job{};
+  if (differ_in_order_alone(to, from)) {
+    job.size = static_cast<std::size_t>(to.itemsize());
+    job.turn = to.swapped() != from.swapped() ? swap_unit(to) : 1;
+    return job;
+  }
+  job.from = {part_of(from), from.swapped()};
+  job.to = {part_of(to), to.swapped()};
+  const Type& source = *type_of_part(from);
+  job.via = source.via;
+  job.read = source.read;
+  if (job.from.dtype == half && job.to.dtype == make_dtype(TypeCode::float_, 64)) {
+    job.via = Via::d;  // on its way through a float, NaN would be quieted
+    job.read = read<Half, double>;
+  } else if (from.code == TypeCode::bfloat && job.to.dtype == half) {
+    job.read = read<QuietBrain, float>;
+  }
+  job.write = type_of_part(to)->write[static_cast<int>(job.via)];
+  if (from.is_complex()) job.imaginary_from = from.bits / 16;
+  if (to.is_complex()) job.imaginary_to = to.bits / 16;
+  return job;
+}
+
+struct Axis {
+  std::int64_t extent, to, from;
+};
+
+/// Dimensions without those of one step, in the order of the target's strides, those joined that can be.
+int arrange(Axis* axes, int n) noexcept {
+  const auto magnitude = [](std::int64_t v) {
+    return v < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v);
+  };
+  for (int i = 1; i < n; ++i) {
+    const Axis axis = axes[i];
+    int k = i;
+    for (; k > 0 && magnitude(axes[k - 1].to) < magnitude(axis.to); --k) axes[k] = axes[k - 1];
+    axes[k] = axis;
+  }
+  int kept = 0;
+  for (int i = 1; i < n; ++i) {
+    Axis& outer = axes[kept];
+    const Axis& inner = axes[i];
+    std::int64_t to = 0;
+    std::int64_t from = 0;
+    if (!__builtin_mul_overflow(inner.to, inner.extent, &to) && to == outer.to &&
+        !__builtin_mul_overflow(inner.from, inner.extent, &from) && from == outer.from) {
+      outer = {outer.extent * inner.extent, inner.to, inner.from};
+    } else {
+      axes[++kept] = inner;
+    }
+  }
+  return n > 0 ? kept + 1 : 0;
+}
+
+/// Strides in bits, for lanes that begin at any; without strides they lie row-major.
+void bit_strides(const Descriptor& d, std::int64_t* out) noexcept {
+  if (d.strides == nullptr) {
+    c_strides(d.ndim, d.shape, std::int64_t{d.dtype.bits} * d.dtype.count, out);
+    return;
+  }
+  for (int i = 0; i < d.ndim; ++i) out[i] = d.shape[i] > 1 ? d.strides[i] * 8 : 0;
+}
+/// From one lane to the next, in the same unit.
+std::int64_t lane_stride(DType d) noexcept { return is_bitwise(d) ? d.bits : (d.bits + 7) / 8; }
+
+}  // namespace
+
+Status can_cast(DType from, DType to, Casting casting) noexcept {
+  if (differ_in_order_alone(from, to)) return Status::ok;
+  const Type* const source = type_of_part(from);
+  const Type* const target = type_of_part(to);
+  const bool numbers = source != nullptr && target != nullptr;
+  if (numbers && casting == Casting::same_kind && kind_of(from) > kind_of(to)) return Status::mismatch;
+  return numbers && target->write[0] != nullptr && from.count == to.count ? Status::ok : Status::unsupported;
+}
+
+void convert_elements(const Descriptor& to, const Descriptor& from) noexcept {
+  if (from.size() == 0) return;
+  Job job = job_for(to.dtype, from.dtype);
+  if (job.read == nullptr && job.turn <= 1 &&
+      ((to.c_contiguous() && from.c_contiguous()) || (to.f_contiguous() && from.f_contiguous()))) {
+    std::memcpy(to.data, from.data, static_cast<std::size_t>(from.nbytes()));
+    return;
+  }
+  std::int64_t bits[max_ndim];
+  const std::int64_t* from_strides = from.strides;
+  if (job.read != nullptr && is_bitwise(from.dtype)) {
+    bit_strides(from, bits);
+    from_strides = bits;
+  }
+  Axis axes[max_ndim + 1];
+  int n = 0;
+  for (int i = 0; i < from.ndim; ++i) {
+    if (from.shape[i] > 1) axes[n++] = {from.shape[i], to.strides[i], from_strides[i]};
+  }
+  if (job.read != nullptr && from.dtype.count > 1) {
+    axes[n++] = {from.dtype.count, lane_stride(to.dtype), lane_stride(from.dtype)};
+  }
+  n = arrange(axes, n);
+  const auto size = static_cast<std::int64_t>(job.size);
+  if (job.read == nullptr && job.turn <= 1 && n > 1 && axes[n - 1].to == size && axes[n - 1].from == size) {
+    job.size *= static_cast<std::size_t>(axes[--n].extent);  // what is dense in both moves as one element
+  }
+  const Axis inner = n > 0 ? axes[n - 1] : Axis{1, 0, 0};
+  Run out{static_cast<char*>(to.data), 0, inner.to};
+  Run source{static_cast<char*>(from.data), 0, inner.from};
+  std::int64_t index[max_ndim + 1] = {};
+  for (;;) {
+    if (job.read != nullptr) {
+      convert_run(job, out, source, inner.extent);
+    } else {
+      move_bytes(job, out, source, inner.extent);
+    }
+    int dim = n - 2;
+    for (; dim >= 0; --dim) {
+      const Axis& axis = axes[dim];
+      if (++index[dim] < axis.extent) {
+        out.offset += axis.to;
+        source.offset += axis.from;
+        break;
+      }
+      index[dim] = 0;
+      out.offset -= axis.to * (axis.extent - 1);
+      source.offset -= axis.from * (axis.extent - 1);
+    }
+    if (dim < 0) return;
+  }
+}
+
+}  // namespace anyarray
