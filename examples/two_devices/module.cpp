@@ -5,6 +5,8 @@
 
 #include "tensor.h"
 
+#include <cstdlib>
+
 namespace {
 
 using two_devices::Tensor;

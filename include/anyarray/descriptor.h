@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The descriptor (owns nothing), the borrow (a descriptor with the token that keeps it valid, in the
-// caller's own storage) and the holder (a shared borrow on the heap). Layouts are ABI: see c_api.h.
+// caller's own storage) and the holder (a shared borrow on the heap). Layouts are ABI: see c_api.h. Functions of the C
+// library are called as the compiler's own: its headers would cost more to compile than this one.
 #pragma once
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 
 #include "anyarray/device.h"
 #include "anyarray/dtype.h"
@@ -116,7 +115,7 @@ inline std::int64_t* reserve_dims(Borrow& b, int ndim) noexcept {
   std::int64_t* block = b.dims;
   b.heap_dims = 0;
   if (__builtin_expect(ndim > inline_ndim, 0)) {
-    block = static_cast<std::int64_t*>(std::malloc(sizeof(std::int64_t) * 2 * static_cast<std::size_t>(ndim)));
+    block = static_cast<std::int64_t*>(__builtin_malloc(sizeof(std::int64_t) * 2 * static_cast<std::size_t>(ndim)));
     if (block == nullptr) return nullptr;
     b.heap_dims = 1;
   }
@@ -129,7 +128,7 @@ inline std::int64_t* reserve_dims(Borrow& b, int ndim) noexcept {
 /// Frees what reserve_dims allocated, if anything. For failed tries; release() does it as well.
 inline void drop_dims(Borrow& b) noexcept {
   if (b.heap_dims != 0) {
-    std::free(const_cast<std::int64_t*>(b.desc.shape));
+    __builtin_free(const_cast<std::int64_t*>(b.desc.shape));
     b.heap_dims = 0;
   }
 }
@@ -145,7 +144,7 @@ inline void release(Borrow& b) noexcept {
 
 /// Moves a borrow to other storage; `from` holds nothing afterwards.
 inline void move_borrow(Borrow& to, Borrow& from) noexcept {
-  std::memcpy(static_cast<void*>(&to), static_cast<const void*>(&from), sizeof to);
+  __builtin_memcpy(static_cast<void*>(&to), static_cast<const void*>(&from), sizeof to);
   if (from.heap_dims == 0) {
     to.desc.shape = to.dims;
     if (from.desc.strides != nullptr) to.desc.strides = to.dims + from.desc.ndim;
@@ -167,7 +166,7 @@ inline bool drop_reference(Holder& h) noexcept { return __atomic_fetch_sub(&h.re
 
 /// Moves `from` to the heap with one reference. Null when out of memory (`from` is then unchanged).
 inline Holder* make_holder(Borrow& from) noexcept {
-  auto* h = static_cast<Holder*>(std::malloc(sizeof(Holder)));
+  auto* h = static_cast<Holder*>(__builtin_malloc(sizeof(Holder)));
   if (h == nullptr) return nullptr;
   move_borrow(h->borrow, from);
   h->references = 1;
@@ -177,7 +176,7 @@ inline Holder* make_holder(Borrow& from) noexcept {
 inline void drop(Holder* h) noexcept {
   if (drop_reference(*h)) {
     release(h->borrow);
-    std::free(h);
+    __builtin_free(h);
   }
 }
 

@@ -55,12 +55,13 @@ inline constexpr bool is_text =
 }  // namespace detail
 
 template <class T>
-struct element<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool> && !detail::is_text<T>>> {
+struct element<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool> && !detail::is_text<T> &&
+                                   sizeof(T) <= sizeof(std::int64_t)>> {
   static constexpr DType dtype = make_dtype(std::is_signed_v<T> ? TypeCode::int_ : TypeCode::uint, 8 * sizeof(T));
 };
 
 /// In place of an element type: one of several. visit() of a view of it hands a generic function the view of the type
-/// that is there.
+/// that is there; of two types that mean the same dtype, the first. Const for all: `const any_of<…>`, or each of them.
 template <class... Ts>
 struct any_of;
 
@@ -80,6 +81,8 @@ struct elements_of {
   static constexpr bool writable = !std::is_const_v<T>;
   static constexpr std::uint32_t count = 1;
   static constexpr DType dtypes[1] = {element<std::remove_const_t<T>>::dtype};
+  static_assert(dtypes[0].itemsize() == sizeof(T) && !dtypes[0].packed(),
+                "anyarray::element<T>: the dtype's elements must be as large as T");
 };
 template <class... Ts>
 struct elements_of<any_of<Ts...>> {

@@ -4,7 +4,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "anyarray/device.h"
 #include "anyarray/status.h"
@@ -169,7 +168,7 @@ struct Policy {
   /// All but the order and `final` as one number, for caches in this process.
   std::uint64_t traits() const noexcept {
     std::uint64_t all;
-    std::memcpy(&all, &n, sizeof all);
+    __builtin_memcpy(&all, &n, sizeof all);
     return all;
   }
   constexpr bool operator==(const Policy& o) const noexcept {

@@ -20,8 +20,8 @@ __attribute__((visibility("hidden"))) const CApi* built_in_table(const char* ext
 #endif
 
 /// The table of this interpreter; null with ImportError set when anyarray is missing, of another major
-/// version, or too old (the sentence says what to upgrade). `minor`: the newest row that the extension can't do
-/// without; one that runs with less asks `api->minor` before it calls a newer one.
+/// version, or too old (the sentence says what to upgrade). `minor`: that of the newest row that the extension
+/// can't do without (ANYARRAY_SINCE_…); before it calls a newer one it asks `api->minor`.
 inline const CApi* import_anyarray(std::uint32_t minor = c_api_minor) noexcept {
 #ifdef ANYARRAY_ENGINE
   const CApi* api = built_in_table(ANYARRAY_ENGINE);
@@ -29,12 +29,9 @@ inline const CApi* import_anyarray(std::uint32_t minor = c_api_minor) noexcept {
   auto* api = static_cast<const CApi*>(PyCapsule_Import(c_api_capsule, 0));
 #endif
   if (api == nullptr) return nullptr;
-  if (api->major != c_api_major || api->minor < minor || (minor == c_api_minor && api->size < sizeof(CApi))) {
-    PyErr_Format(PyExc_ImportError,
-                 "this extension was built for anyarray's C API %u.%u, the installed anyarray has %u.%u: %s",
-                 static_cast<unsigned>(c_api_major), static_cast<unsigned>(minor), static_cast<unsigned>(api->major),
-                 static_cast<unsigned>(api->minor),
-                 api->major > c_api_major ? "rebuild the extension" : "upgrade the package anyarray");
+  char why[160];
+  if (anyarray_table_fits(api->size, api->major, api->minor, minor, why, sizeof why) == 0) {
+    PyErr_SetString(PyExc_ImportError, why);
     return nullptr;
   }
   return api;
@@ -67,97 +64,106 @@ inline Borrowed borrow(const CApi* api, PyObject* obj, const Request* request = 
   return Borrowed(api, obj, request);
 }
 
+namespace detail {
+/// Carries a view through operator->.
+template <class View>
+struct Arrow {
+  View view;
+  const View* operator->() const noexcept { return &view; }
+};
+
+/// The one condition of a view that a request may not know: a C++ type can ask for more than its dtype does.
+__attribute__((noinline, cold)) inline void raise_misaligned() noexcept {
+  PyErr_SetString(PyExc_BufferError, "the array's address isn't aligned for the C++ type of its elements");
+}
+}  // namespace detail
+
 /// A typed view of an object and what keeps it valid: for the length of a call. Needs the GIL for its whole life.
 ///   anyarray::Taken<anyarray::view<const float, 2>> x(api, obj);
 ///   if (!x.ok()) return nullptr;   // the exception is set: what was tried, and which conditions weren't met
-///   x->extent(0), (*x)(i, j)
+///   const auto v = *x;             // once, before the loop
+///   v.extent(0), v(i, j)
 template <class View>
 class Taken {
  public:
   /// Holds nothing yet. Leaves the room for a borrow as it is: zeroing it would cost as much as taking an array.
-  Taken() noexcept {}
-  Taken(const CApi* api, PyObject* obj) noexcept : Taken() { take_or_raise(api, obj); }
-  ~Taken() {
-    if (held_) release(borrow_);
+  Taken() noexcept { borrow_.release_fn = nullptr; }
+  __attribute__((always_inline)) Taken(const CApi* api, PyObject* obj) noexcept {
+    first(api, api->borrow_or_raise, obj, true);
+  }
+  __attribute__((always_inline)) ~Taken() {
+    if (!ok()) return;
+    borrow_.release_fn(&borrow_);
+    if constexpr (may_have_heap_dims) drop_dims(borrow_);
   }
   Taken(const Taken&) = delete;
   Taken& operator=(const Taken&) = delete;
 
-  /// For overloads: takes `obj` if it is what the view takes. Sets no Python error but for Status::interrupted.
+  /// For overloads: takes `obj` if it is what the view takes. Sets no Python error but for Status::interrupted. What
+  /// was held before is given back first, here and below.
 #if defined(__GNUC__)
   __attribute__((always_inline))  // under -Os too: nanobind's default
 #endif
   Status take(const CApi* api, PyObject* obj) noexcept {
-    const Status s = api->borrow(api->context, obj, first_request, &borrow_);
-    return __builtin_expect(s == Status::ok, 1) ? show(api, obj, false) : s;
+    release(borrow_);
+    return first(api, api->borrow, obj, false);
   }
   /// On failure the Python exception with the whole trace is set.
   Status take_or_raise(const CApi* api, PyObject* obj) noexcept {
-    const Status s = api->borrow_or_raise(api->context, obj, first_request, &borrow_);
-    return __builtin_expect(s == Status::ok, 1) ? show(api, obj, true) : s;
+    release(borrow_);
+    return first(api, api->borrow_or_raise, obj, true);
   }
   /// The same with a policy and waivers; its conditions give way to the view's.
-  Status take_or_raise(const CApi* api, PyObject* obj, Request request) noexcept {
-    const Policy* policy = request.policy;
-    const std::uint32_t allow = request.allow;
-    request = View::request;
-    request.policy = policy;
-    request.allow = allow;
+  Status take_or_raise(const CApi* api, PyObject* obj, const Request& how) noexcept {
+    release(borrow_);
+    Request request = View::request;
+    request.policy = how.policy;
+    request.allow = how.allow;
     return ask(api, obj, request, true);
   }
 
-  /// Gives back what is held, if anything, to take something else.
-  void let_go() noexcept {
-    if (held_) release(borrow_);
-    held_ = false;
-  }
-  /// Holds nothing, and shows a view of nothing.
-  void show_nothing() noexcept {
-    let_go();
-    view_ = View();
-  }
-  /// Shows and holds what `from` holds, which holds nothing afterwards. False where it isn't what the view takes: it is
-  /// released then. `source`: see view::source().
-  bool adopt(Borrow& from, const void* source) noexcept {
-    let_go();
+  /// Gives back what is held, if anything.
+  void let_go() noexcept { release(borrow_); }
+  /// Holds what `from` holds, which holds nothing afterwards. False where it isn't what the view takes: it is released
+  /// then.
+  bool adopt(Borrow& from) noexcept {
+    release(borrow_);
     move_borrow(borrow_, from);
-    held_ = View::from(borrow_.desc, &view_, source);
-    if (!held_) release(borrow_);
-    return held_;
+    if (View::takes(borrow_.desc)) return true;
+    release(borrow_);
+    return false;
   }
-  /// Moves what keeps the view valid to the heap, for the caller to drop() with the GIL: the view is valid until then,
-  /// and nothing is held here any more. Null when out of memory; nothing has changed then.
-  Holder* hold() noexcept {
-    Holder* const holder = make_holder(borrow_);
-    if (holder == nullptr) return nullptr;
-    View::from(holder->borrow.desc, &view_, view_.source());
-    held_ = false;
-    return holder;
-  }
+  /// Moves it to the heap, for the caller to drop() with the GIL; nothing is held here any more. Null when out of
+  /// memory; nothing has changed then.
+  Holder* hold() noexcept { return make_holder(borrow_); }
 
-  bool ok() const noexcept { return held_; }
-  const View& operator*() const& noexcept { return view_; }
-  const View* operator->() const& noexcept { return &view_; }
-  const View& operator*() && = delete;  // the view would outlive what keeps it valid
-  const View* operator->() && = delete;
+  bool ok() const noexcept { return borrow_.held(); }
+  explicit operator bool() const noexcept { return ok(); }
+  /// The view, made of the borrow here and now: what isn't looked at costs nothing.
+  View operator*() const& noexcept { return View(detail::Fitting(), borrow_.desc, borrow_.owner); }
+  detail::Arrow<View> operator->() const& noexcept { return {**this}; }
+  View operator*() const&& = delete;  // the view would outlive what keeps it valid
+  detail::Arrow<View> operator->() const&& = delete;
   const Descriptor& descriptor() const& noexcept { return borrow_.desc; }
-  const Descriptor& descriptor() && = delete;
+  const Descriptor& descriptor() const&& = delete;
 
  private:
+  using Entry = decltype(CApi::borrow);
+  static constexpr bool may_have_heap_dims = View::static_rank == dynamic_rank || View::static_rank > inline_ndim;
   /// What can be had of most objects isn't asked for: a request costs more than looking at what came. Memory of other
   /// devices is, since a mirror on the host may come first.
   static constexpr const Request* first_request =
       View::request.device.type == DeviceType::cpu ? nullptr : &View::request;
 
-#if defined(__GNUC__)
-  __attribute__((always_inline))
-#endif
-  Status show(const CApi* api, PyObject* obj, bool raise) noexcept {
-    if (__builtin_expect(View::from(borrow_.desc, &view_, obj), 1)) {
-      held_ = true;
-      return Status::ok;
-    }
-    return take_again(api, obj, raise);
+  /// Inlined: a call, and what it would pass through memory, cost as much as the checks.
+  __attribute__((always_inline)) Status first(const CApi* api, Entry entry, PyObject* obj, bool raise) noexcept {
+    const Status s = entry(api->context, obj, first_request, &borrow_);
+    if (__builtin_expect(s != Status::ok, 0)) return nothing(s);
+    return __builtin_expect(View::takes(borrow_.desc), 1) ? s : take_again(api, obj, raise);
+  }
+  Status nothing(Status s) noexcept {
+    borrow_.release_fn = nullptr;
+    return s;
   }
   /// What came isn't what the view takes. A request may bring other memory where that is on another device or
   /// read-only, and it brings the words for the error.
@@ -169,26 +175,28 @@ class Taken {
   }
   __attribute__((noinline)) Status ask(const CApi* api, PyObject* obj, const Request& request, bool raise) noexcept {
     const Status s = (raise ? api->borrow_or_raise : api->borrow)(api->context, obj, &request, &borrow_);
-    if (s != Status::ok) return s;
-    held_ = View::from(borrow_.desc, &view_, obj);
-    if (held_) return Status::ok;
+    if (s != Status::ok) return nothing(s);
+    if (View::takes(borrow_.desc)) return s;
     release(borrow_);
-    if (raise) {
-      PyErr_SetString(PyExc_BufferError, "the array's address isn't aligned for the C++ type of its elements");
-    }
+    if (raise) detail::raise_misaligned();
     return Status::mismatch;
   }
 
-  Borrow borrow_;
   union {
-    View view_;  // not begun until it shows something: zeros would cost as much as the checks
+    Borrow borrow_;  // filled by the table, or not at all; null in release_fn: it holds nothing
   };
-  bool held_ = false;
 };
+
+template <class T, int Rank, class Layout, class On>
+array<T, Rank, Layout, On>::array(const CApi* api, PyObject* obj) noexcept
+    : array(Held(api, obj, &view_type::request)) {
+  // Taken, but not what the view takes.
+  if (!ok() && PyErr_Occurred() == nullptr) detail::raise_misaligned();
+}
 
 /// `auto x = anyarray::borrow<const float, 2>(api, obj); if (!x.ok()) return nullptr;  (*x)(i, j)`
 template <class T, int Rank = dynamic_rank, class Layout = strided, class On = host>
-Taken<view<T, Rank, Layout, On>> borrow(const CApi* api, PyObject* obj) noexcept {
+__attribute__((always_inline)) inline Taken<view<T, Rank, Layout, On>> borrow(const CApi* api, PyObject* obj) noexcept {
   return Taken<view<T, Rank, Layout, On>>(api, obj);
 }
 

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Typed views: what a function declares, and gets, instead of a descriptor that it has to check. A view owns nothing:
 // it is valid as long as what it was taken from is held. Conditions are in the type; a descriptor meets all of them, or
-// there is no view. No Python; everything inline.
+// there is no view. No Python; everything inline. -DANYARRAY_CHECK_BOUNDS, for a whole program: an index out of bounds
+// is named on stderr, and ends it.
 #pragma once
-#include "anyarray/element.h"
-#include "anyarray/request.h"
+#include "anyarray/view_parts.h"
 
 namespace anyarray {
-
-/// In place of a rank: any number of dimensions.
-inline constexpr int dynamic_rank = -1;
 
 /// Layouts: any strides (whole elements), row-major without gaps, column-major without gaps.
 struct strided {
@@ -34,14 +31,15 @@ using rocm = on<DeviceType::rocm>;
 using oneapi = on<DeviceType::oneapi>;
 using any_device = on<DeviceType::any>;
 
+/// Kinds of mdspan, for view::mdspan<Kind>().
+struct std_mdspan;     ///< std::mdspan: anyarray/mdspan.h
+struct cuda_mdspan;    ///< cuda::std::mdspan: anyarray/mdspan_cuda.h
+struct kokkos_mdspan;  ///< Kokkos::mdspan, std::experimental::mdspan: anyarray/mdspan_kokkos.h
+
 template <class T, int Rank = dynamic_rank, class Layout = strided, class On = host>
 class view;
 
 namespace detail {
-
-/// mdspan.h says what this gives; view.h names it, so that view::mdspan() is there whatever was included first.
-template <class View>
-struct to_mdspan;
 
 /// The request that asks for what a view takes.
 template <class T, int Rank, class Layout, class On>
@@ -61,150 +59,41 @@ constexpr Request request_of() noexcept {
   return r;
 }
 
-/// See layout_elements.
-inline bool can_walk(const Descriptor& d, std::int64_t size, std::size_t alignment) noexcept {
-  if (d.size() == 0) return true;
-  if (reinterpret_cast<std::uintptr_t>(d.data) % alignment != 0) return false;
-  for (int i = 0; d.strides != nullptr && i < d.ndim; ++i) {
-    if (d.shape[i] > 1 && d.strides[i] % size != 0) return false;
-  }
-  return d.strides != nullptr || d.ndim == 0;
-}
-
-/// Where the elements of a view lie when its rank is known. Strides are kept, in bytes, where the layout doesn't say
-/// them.
-template <int Rank, Order order>
-struct Place {
-  static constexpr int slots = Rank > 0 ? Rank : 1;
-  void* data = nullptr;
-  const void* source = nullptr;
-  std::int64_t extents[slots] = {};
-  std::int64_t strides[order == Order::any ? slots : 1] = {};
-
-  static constexpr int rank() noexcept { return Rank; }
-  constexpr std::int64_t extent(int i) const noexcept { return extents[i]; }
-  constexpr std::int64_t byte_stride(int i, std::int64_t itemsize) const noexcept {
-    if constexpr (order == Order::any) return strides[i];
-    std::int64_t step = itemsize;
-    if constexpr (order == Order::c) {
-      for (int k = Rank - 1; k > i; --k) step *= extents[k];
-    } else {
-      for (int k = 0; k < i; ++k) step *= extents[k];
-    }
-    return step;
-  }
-  constexpr std::int64_t size() const noexcept {
-    std::int64_t n = 1;
-    for (int i = 0; i < Rank; ++i) n *= extents[i];
-    return n;
-  }
-  void show(const Descriptor& d) noexcept {
-    data = d.data;
-    for (int i = 0; i < Rank; ++i) {
-      extents[i] = d.shape[i];
-      if constexpr (order == Order::any) strides[i] = d.strides[i];
-    }
-  }
-};
-/// The same for any rank: the extents are those of the descriptor, wherever they lie.
-template <Order order>
-struct Place<dynamic_rank, order> {
-  void* data = nullptr;
-  const void* source = nullptr;
-  const std::int64_t* extents = nullptr;
-  const std::int64_t* strides = nullptr;
-  int ndim = 0;
-
-  int rank() const noexcept { return ndim; }
-  std::int64_t extent(int i) const noexcept { return extents[i]; }
-  std::int64_t byte_stride(int i, std::int64_t) const noexcept { return strides[i]; }
-  std::int64_t size() const noexcept {
-    if (data == nullptr && extents == nullptr) return 0;
-    std::int64_t n = 1;
-    for (int i = 0; i < ndim; ++i) n *= extents[i];
-    return n;
-  }
-  void show(const Descriptor& d) noexcept {
-    data = d.data;
-    extents = d.shape;
-    strides = d.strides;
-    ndim = d.ndim;
-  }
-};
-
-/// What a view's type says already, and what it has to keep.
-template <bool known>
-struct KeptDevice {
-  Device kept_device = cpu_device;
-};
-template <>
-struct KeptDevice<true> {};
-template <bool known>
-struct KeptDType {
-  DType kept_dtype = {};
-};
-template <>
-struct KeptDType<true> {};
+/// Whether view<T, …> shows with fewer promises what view<U, …> shows.
+template <class T, class Layout, class On, class U, class L, class D>
+inline constexpr bool is_widening =
+    !(std::is_same_v<U, T> && std::is_same_v<L, Layout> && std::is_same_v<D, On>) &&
+    std::is_same_v<std::remove_const_t<U>, std::remove_const_t<T>> && (std::is_const_v<T> || !std::is_const_v<U>) &&
+    (std::is_same_v<L, Layout> || Layout::order == Order::any) &&
+    (std::is_same_v<D, On> || On::type == DeviceType::any);
 
 }  // namespace detail
 
-/// Walks one dimension in steps of any size. Random access; <anyarray/ranges.h> tells the standard library so.
-template <class T>
-class strided_iterator {
- public:
-  using value_type = std::remove_const_t<T>;
-  using difference_type = std::ptrdiff_t;
-  using pointer = T*;
-  using reference = T&;
-
-  constexpr strided_iterator() noexcept = default;
-  /// `step` in elements.
-  constexpr strided_iterator(T* at, std::ptrdiff_t step, std::ptrdiff_t index) noexcept
-      : first_(at), step_(step), index_(index) {}
-
-  constexpr T& operator*() const noexcept { return first_[index_ * step_]; }
-  constexpr T* operator->() const noexcept { return first_ + index_ * step_; }
-  constexpr T& operator[](std::ptrdiff_t n) const noexcept { return first_[(index_ + n) * step_]; }
-  constexpr strided_iterator& operator++() noexcept { return ++index_, *this; }
-  constexpr strided_iterator& operator--() noexcept { return --index_, *this; }
-  constexpr strided_iterator operator++(int) noexcept { return {first_, step_, index_++}; }
-  constexpr strided_iterator operator--(int) noexcept { return {first_, step_, index_--}; }
-  constexpr strided_iterator& operator+=(std::ptrdiff_t n) noexcept { return index_ += n, *this; }
-  constexpr strided_iterator& operator-=(std::ptrdiff_t n) noexcept { return index_ -= n, *this; }
-  friend constexpr strided_iterator operator+(strided_iterator i, std::ptrdiff_t n) noexcept { return i += n; }
-  friend constexpr strided_iterator operator+(std::ptrdiff_t n, strided_iterator i) noexcept { return i += n; }
-  friend constexpr strided_iterator operator-(strided_iterator i, std::ptrdiff_t n) noexcept { return i -= n; }
-  friend constexpr std::ptrdiff_t operator-(strided_iterator a, strided_iterator b) noexcept {
-    return a.index_ - b.index_;
-  }
-  friend constexpr bool operator==(strided_iterator a, strided_iterator b) noexcept { return a.index_ == b.index_; }
-  friend constexpr bool operator!=(strided_iterator a, strided_iterator b) noexcept { return a.index_ != b.index_; }
-  friend constexpr bool operator<(strided_iterator a, strided_iterator b) noexcept { return a.index_ < b.index_; }
-  friend constexpr bool operator>(strided_iterator a, strided_iterator b) noexcept { return a.index_ > b.index_; }
-  friend constexpr bool operator<=(strided_iterator a, strided_iterator b) noexcept { return a.index_ <= b.index_; }
-  friend constexpr bool operator>=(strided_iterator a, strided_iterator b) noexcept { return a.index_ >= b.index_; }
-
- private:
-  T* first_ = nullptr;
-  std::ptrdiff_t step_ = 1;
-  std::ptrdiff_t index_ = 0;
-};
-
 /// A view of `Rank` dimensions of T: an element type, any_of<…> several, or `void` for whatever it is. `const T`:
 /// read-only memory is fine, and can't be written through the view; plain T: writable memory was asked for. Trivially
-/// copyable, passed by value. Indices aren't checked.
+/// copyable, passed by value; const is that of T, as with pointers. Indices aren't checked.
 template <class T, int Rank, class Layout, class On>
-class view : private detail::KeptDevice<On::type == DeviceType::cpu>,
-             private detail::KeptDType<detail::is_one<T>::value> {
+class view : private detail::KeptDevice<On::type>, private detail::KeptDType<detail::is_one<T>::value> {
   static_assert(Rank == dynamic_rank || (Rank >= 0 && Rank <= max_ndim),
                 "anyarray::view: a rank is 0 to 64, or anyarray::dynamic_rank");
+  static_assert(!std::is_reference_v<T> && !std::is_volatile_v<T>,
+                "anyarray::view<T>: T is an element type, const or not: no reference, not volatile");
   using elements = detail::elements_of<T>;
   static constexpr bool is_one = detail::is_one<T>::value;
   static constexpr bool is_open = elements::count == 0;
-  static constexpr bool on_host = On::type == DeviceType::cpu;
+  static constexpr bool is_host = On::type == DeviceType::cpu;
+  static constexpr bool on_host = host_readable(On::type);
   static constexpr bool is_strided = Layout::order == Order::any;
   static constexpr bool is_fixed = Rank != dynamic_rank;
+  static constexpr bool is_walked = Rank == 1 && is_one && on_host;
   using Extents = std::int64_t[is_fixed && Rank > 0 ? Rank : 1];
+  static constexpr std::size_t unit() noexcept {
+    if constexpr (is_one) {
+      return sizeof(T);
+    } else {
+      return 1;
+    }
+  }
 
  public:
   using element_type = T;
@@ -212,22 +101,27 @@ class view : private detail::KeptDevice<On::type == DeviceType::cpu>,
   using layout_type = Layout;
   using device_type = On;
   using index_type = std::int64_t;
+  using difference_type = std::ptrdiff_t;
   /// data(): void where the element type is open.
   using pointer = std::conditional_t<is_one, T, std::conditional_t<elements::writable, void, const void>>*;
+  using reference = std::add_lvalue_reference_t<T>;
+  /// Rank, or dynamic_rank.
+  static constexpr int static_rank = Rank;
 
   /// What a view of this type asks for.
   static constexpr Request request = detail::request_of<T, Rank, Layout, On>();
 
+  /// Shows nothing: no dimension, or extents of 0; null.
   constexpr view() noexcept = default;
   /// Contiguous memory: in C order, or in F order where the layout says so.
   template <bool known = is_one && is_fixed, std::enable_if_t<known, int> = 0>
   constexpr view(pointer data, const Extents& extents) noexcept {
     set(data, extents);
     if constexpr (is_strided) {
-      std::int64_t step = itemsize();
+      std::int64_t step = 1;
       for (int i = Rank - 1; i >= 0; --i) {
         place_.strides[i] = step;
-        step *= extents[i] > 1 ? extents[i] : 1;
+        step = detail::wrapping_product(step, extents[i] > 1 ? extents[i] : 1);
       }
     }
   }
@@ -235,38 +129,61 @@ class view : private detail::KeptDevice<On::type == DeviceType::cpu>,
   template <bool known = is_one && is_fixed && is_strided, std::enable_if_t<known, int> = 0>
   constexpr view(pointer data, const Extents& extents, const Extents& strides) noexcept {
     set(data, extents);
-    for (int i = 0; i < Rank; ++i) place_.strides[i] = strides[i] * itemsize();
+    for (int i = 0; i < Rank; ++i) place_.strides[i] = strides[i];
   }
   /// The same memory with fewer promises: const, any strides, any device. Never the other way round.
-  template <class U, class L, class D,
-            std::enable_if_t<
-                detail::is_one<U>::value && is_one && is_fixed && std::is_same_v<std::remove_const_t<U>, value_type> &&
-                    (std::is_const_v<T> || !std::is_const_v<U>) && (std::is_same_v<L, Layout> || is_strided) &&
-                    (std::is_same_v<D, On> || On::type == DeviceType::any) &&
-                    !(std::is_same_v<U, T> && std::is_same_v<L, Layout> && std::is_same_v<D, On>),
-                int> = 0>
+  template <class U, class L, class D, std::enable_if_t<detail::is_widening<T, Layout, On, U, L, D>, int> = 0>
   constexpr view(const view<U, Rank, L, D>& other) noexcept {
-    place_.data = other.place_.data;
-    place_.source = other.place_.source;
-    for (int i = 0; i < Rank; ++i) {
-      place_.extents[i] = other.place_.extents[i];
-      if constexpr (is_strided) place_.strides[i] = other.place_.byte_stride(i, itemsize());
+    if constexpr (std::is_same_v<L, Layout> || !is_fixed) {
+      place_ = decltype(place_)(other.place_);
+    } else {
+      place_.data = other.place_.data;
+      place_.source = other.place_.source;
+      for (int i = 0; i < Rank; ++i) {
+        place_.extents[i] = other.place_.extents[i];
+        place_.strides[i] = other.place_.stride(i, is_one ? 1 : other.itemsize());
+      }
     }
-    if constexpr (!on_host) this->kept_device = other.device();
+    if constexpr (!is_host) this->kept_device = other.device();
+    if constexpr (!is_one) this->kept_dtype = other.dtype();
+  }
+  /// Of a descriptor that takes() is true for.
+  view(detail::Fitting, const Descriptor& d, const void* source) noexcept : place_(d, source) {
+    if constexpr (!is_host) this->kept_device = d.device;
+    if constexpr (!is_one) this->kept_dtype = d.dtype;
+  }
+
+  /// The same on this device, of the kind that the type says.
+  constexpr view on_device(Device device) const noexcept {
+    static_assert(!is_host, "anyarray::view::on_device(): a view on the host is on the cpu");
+    view other = *this;
+    other.kept_device = device;
+    return other;
   }
 
   /// Element [0, …, 0].
-  constexpr pointer data() const noexcept { return static_cast<pointer>(place_.data); }
+  constexpr pointer data() const noexcept { return place_.data; }
   /// Number of dimensions.
   constexpr int rank() const noexcept { return place_.rank(); }
   constexpr std::int64_t extent(int i) const noexcept { return place_.extent(i); }
-  /// Distance between neighbours along dimension `i`, in elements; along an extent of 1 it places nothing.
+  /// Distance between neighbours along dimension `i`, in elements; along an extent of 1, and where there are no
+  /// elements, it places nothing. Of `void`: byte_stride() is exact; packed elements have none, it is 0.
   constexpr std::int64_t stride(int i) const noexcept {
-    const std::int64_t size = itemsize();
-    return is_open && size == 0 ? 0 : place_.byte_stride(i, size) / size;
+    if constexpr (is_one) {
+      return place_.stride(i, 1);
+    } else {
+      const std::int64_t size = itemsize();
+      return size == 0 ? 0 : place_.stride(i, size) / size;
+    }
   }
   /// The same in bytes.
-  constexpr std::int64_t byte_stride(int i) const noexcept { return place_.byte_stride(i, itemsize()); }
+  constexpr std::int64_t byte_stride(int i) const noexcept {
+    if constexpr (is_one) {
+      return detail::wrapping_product(place_.stride(i, 1), itemsize());
+    } else {
+      return place_.stride(i, itemsize());
+    }
+  }
   /// Number of elements.
   constexpr std::int64_t size() const noexcept { return place_.size(); }
   constexpr bool empty() const noexcept { return size() == 0; }
@@ -279,7 +196,7 @@ class view : private detail::KeptDevice<On::type == DeviceType::cpu>,
   }
   /// The device that the memory lies on. A view on the host says cpu, of pinned memory too.
   constexpr Device device() const noexcept {
-    if constexpr (on_host) {
+    if constexpr (is_host) {
       return cpu_device;
     } else {
       return this->kept_device;
@@ -290,59 +207,74 @@ class view : private detail::KeptDevice<On::type == DeviceType::cpu>,
 
   /// The element at these indices, one for each dimension.
   template <class... Index>
-  constexpr auto& operator()(Index... index) const noexcept {
-    static_assert(!is_fixed || sizeof...(Index) == Rank, "anyarray::view: as many indices as dimensions");
+  constexpr reference operator()(Index... index) const noexcept {
+    static_assert(!is_fixed || static_cast<int>(sizeof...(Index)) == Rank,
+                  "anyarray::view: as many indices as dimensions");
+    static_assert((... && (std::is_convertible_v<Index, std::int64_t> && !std::is_floating_point_v<Index>)),
+                  "anyarray::view: an index is an integer");
+    detail::check_count(sizeof...(Index), rank());
     const std::int64_t indices[sizeof...(Index) + 1] = {static_cast<std::int64_t>(index)..., 0};
     return at(indices);
   }
   /// The same with the indices in an array.
-  constexpr auto& at(const std::int64_t* index) const noexcept {
+  constexpr reference at(const std::int64_t* index) const noexcept {
     static_assert(is_one, "anyarray::view: the element type is open: visit() gives it");
     static_assert(on_host, "anyarray::view: the host can't read elements of other devices");
-    using Element = std::conditional_t<is_one, T, char>;
+    std::int64_t n = 0;
     if constexpr (is_strided || !is_fixed) {
-      std::int64_t bytes = 0;
-      for (int i = 0; i < rank(); ++i) bytes += index[i] * place_.byte_stride(i, itemsize());
-      return *reinterpret_cast<Element*>(reinterpret_cast<std::uintptr_t>(place_.data) +
-                                         static_cast<std::uintptr_t>(bytes));
+      for (int i = 0; i < rank(); ++i) {
+        detail::check_index(index[i], extent(i), i);
+        n += index[i] * place_.stride(i, 1);
+      }
     } else {
-      std::int64_t n = 0;
       for (int i = 0; i < Rank; ++i) {
         const int k = Layout::order == Order::c ? i : Rank - 1 - i;
+        detail::check_index(index[k], extent(k), k);
         n = n * place_.extents[k] + index[k];
       }
-      return static_cast<Element*>(place_.data)[n];
     }
+    return place_.data[n];
   }
   /// Of one dimension.
   template <class Index>
-  constexpr auto& operator[](Index i) const noexcept {
+  constexpr reference operator[](Index i) const noexcept {
     static_assert(Rank == 1, "anyarray::view: operator[] is for one dimension; operator() takes more");
     return (*this)(i);
   }
-  /// Of one dimension: the elements in order, by pointer where the layout is contiguous.
-  constexpr auto begin() const noexcept { return iterator_at(0); }
-  constexpr auto end() const noexcept { return iterator_at(extent(0)); }
+  /// Of one dimension on the host: the elements in order, by pointer where the layout is contiguous. ranges.h has
+  /// elements() for more dimensions.
+  template <bool walked = is_walked, std::enable_if_t<walked, int> = 0>
+  constexpr auto begin() const noexcept {
+    return iterator_at(0);
+  }
+  template <bool walked = is_walked, std::enable_if_t<walked, int> = 0>
+  constexpr auto end() const noexcept {
+    return iterator_at(extent(0));
+  }
 
   /// Of any_of<Ts…>: f(view<Ti, Rank, Layout, On>) for the type that is there. f must give the same type for each.
   template <class F>
   constexpr decltype(auto) visit(F&& f) const {
     static_assert(!is_one && !std::is_void_v<T>, "anyarray::view: visit() is for views of any_of<…>");
-    return visit_types(f, static_cast<value_type*>(nullptr));
+    if constexpr (!is_one && !std::is_void_v<T>) return visit_types(f, static_cast<value_type*>(nullptr));
   }
 
-  /// The same memory as an mdspan: include anyarray/mdspan.h.
-  template <class Self = view>
+  /// The same memory as an mdspan of the standard library (anyarray/mdspan.h), or as another kind (mdspan_cuda.h,
+  /// mdspan_kokkos.h), which is named always: two files of a program that include different ones must agree.
+  template <class Kind = std_mdspan, class Self = view>
   constexpr auto mdspan() const noexcept {
-    return detail::to_mdspan<Self>::make(*this);
+    return detail::to_mdspan<Kind, Self>::make(*this);
   }
 
-  /// Whether the descriptor is what this view takes. What isn't met, meets(d, request, …) tells in words.
+  /// Whether the descriptor, as a borrow gives it, is what this view takes. What isn't met, meets(d, request, …) tells
+  /// in words.
   static bool takes(const Descriptor& d) noexcept {
     if (is_fixed && d.ndim != Rank) return false;
     if (!has_dtype(d.dtype) || (elements::writable && d.readonly())) return false;
-    if (On::type != DeviceType::any && d.device.type != On::type && !(on_host && host_readable(d.device.type))) {
-      return false;
+    if constexpr (is_host) {
+      if (d.device.type != DeviceType::cpu && !host_readable(d.device.type)) return false;
+    } else if constexpr (On::type != DeviceType::any) {
+      if (d.device.type != On::type) return false;
     }
     if (Layout::order == Order::c && !d.c_contiguous()) return false;
     if (Layout::order == Order::f && !d.f_contiguous()) return false;
@@ -351,7 +283,9 @@ class view : private detail::KeptDevice<On::type == DeviceType::cpu>,
       constexpr std::uint64_t size = sizeof(T);
       std::uint64_t bits = reinterpret_cast<std::uintptr_t>(d.data) & (alignof(T) - 1);
       if constexpr (is_fixed && (size & (size - 1)) == 0) {
-        for (int i = 0; is_strided && i < Rank; ++i) bits |= static_cast<std::uint64_t>(d.strides[i]) & (size - 1);
+        for (int i = 0; is_strided && i < Rank; ++i) {
+          bits |= static_cast<std::uint64_t>(detail::alone(d.strides[i])) & (size - 1);
+        }
         if (__builtin_expect(bits == 0, 1)) return true;
       }
       return detail::can_walk(d, size, alignof(T));
@@ -368,10 +302,7 @@ class view : private detail::KeptDevice<On::type == DeviceType::cpu>,
 #endif
   static bool from(const Descriptor& d, view* out, const void* source = nullptr) noexcept {
     if (!takes(d)) return false;
-    if constexpr (!on_host) out->kept_device = d.device;
-    if constexpr (!is_one) out->kept_dtype = d.dtype;
-    out->place_.show(d);
-    out->place_.source = source;
+    *out = view(detail::Fitting(), d, source);
     return true;
   }
 
@@ -406,12 +337,10 @@ class view : private detail::KeptDevice<On::type == DeviceType::cpu>,
     }
   }
   constexpr void set(pointer data, const Extents& extents) noexcept {
-    place_.data = const_cast<value_type*>(data);
+    place_.data = data;
     for (int i = 0; i < Rank; ++i) place_.extents[i] = extents[i];
   }
   constexpr auto iterator_at(std::int64_t index) const noexcept {
-    static_assert(Rank == 1, "anyarray::view: iteration is for one dimension; ranges.h has elements() for more");
-    static_assert(on_host, "anyarray::view: the host can't read elements of other devices");
     if constexpr (is_strided) {
       return strided_iterator<T>(data(), stride(0), index);
     } else {
@@ -424,12 +353,12 @@ class view : private detail::KeptDevice<On::type == DeviceType::cpu>,
       if (dtype() != detail::elements_of<U>::dtypes[0]) return visit_types(f, static_cast<any_of<Others...>*>(nullptr));
     }
     view<std::conditional_t<std::is_const_v<T>, const U, U>, Rank, Layout, On> typed;
-    typed.place_ = place_;
-    if constexpr (!on_host) typed.kept_device = this->kept_device;
+    typed.place_ = decltype(typed.place_)(place_);
+    if constexpr (!is_host) typed.kept_device = this->kept_device;
     return f(typed);
   }
 
-  detail::Place<Rank, Layout::order> place_;
+  detail::Place<pointer, unit(), Rank, Layout::order> place_;
 };
 
 }  // namespace anyarray

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 #include "src/core/dtype_table.h"
 #include "src/core/narrow_float.h"

@@ -3,6 +3,7 @@
 #include "anyarray/copy.h"
 
 #include <cstdlib>
+#include <cstring>
 
 #include "anyarray/produce.h"
 #include "src/core/convert_elements.h"

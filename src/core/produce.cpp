@@ -3,6 +3,7 @@
 #include "anyarray/produce.h"
 
 #include <cstddef>
+#include <cstring>
 
 namespace anyarray {
 namespace {

@@ -2,6 +2,8 @@
 // The state of the engine's module, _core, in one interpreter, the objects of its types, and what the files of
 // src/python ask of each other. Everything here needs the GIL. May include the engine and all below it.
 #pragma once
+#include <cstring>
+
 #include "anyarray/c_api.h"
 #include "src/engine/engine.h"
 #include "src/support/context.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/support/arrow.h"
 
+#include <cstring>
+
 #include "src/support/capsule.h"
 
 namespace anyarray {

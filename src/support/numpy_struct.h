@@ -5,6 +5,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "src/core/dtype_table.h"
 #include "src/support/context.h"

@@ -2,6 +2,8 @@
 // Memory of our own behind a borrow, for results that no producer lends: copies, and what pickles carry. Freed with the
 // borrow. May include the core's public headers and the context of an interpreter.
 #pragma once
+#include <cstdlib>
+
 #include "anyarray/descriptor.h"
 #include "src/support/context.h"
 

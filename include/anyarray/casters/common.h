@@ -2,6 +2,8 @@
 // What the casters of all binding libraries share: how a parameter is taken, kept and refused, and how results become
 // Python objects. The header of a library adds only how that library asks.
 #pragma once
+#include <new>
+
 #include "anyarray/casters/kinds.h"
 #include "anyarray/casters/refusals.h"
 #include "anyarray/casters/signature.h"
@@ -55,7 +57,7 @@ struct Taking {
             : api->copy(api->context, &from.desc, &View::request, &made, why);
     release(from);
     if (s != Status::ok) return s;
-    return out->adopt(made, obj) ? Status::ok : Status::mismatch;
+    return out->adopt(made) ? Status::ok : Status::mismatch;
   }
 };
 
@@ -115,18 +117,27 @@ class Asked {
 template <class View, bool copies>
 class ViewArgument : public Asked {
  public:
+  ViewArgument() noexcept {}  // leaves the room for the view as it is
   __attribute__((always_inline)) bool take(PyObject* obj, bool convert) noexcept {
     taken_.let_go();
     forget_error();
+    source_ = obj;
     return ask<View, copies>(obj, convert, &taken_, name.text);
   }
-  void take_none() noexcept { taken_.show_nothing(); }
-  View& value() noexcept { return const_cast<View&>(*taken_); }
+  void take_none() noexcept {
+    taken_.let_go();
+    ::new (static_cast<void*>(&value_)) View();
+  }
+  View& value() noexcept {
+    if (taken_.ok()) show(taken_.descriptor());
+    return value_;
+  }
   /// A new reference that keeps value() valid for longer than this object; null with an exception set.
   PyObject* keep() noexcept {
     if (!taken_.ok()) return Py_INCREF(Py_None), Py_None;
     Holder* const holder = taken_.hold();
     if (holder == nullptr) return PyErr_NoMemory();
+    show(holder->borrow.desc);
     PyObject* const capsule = PyCapsule_New(
         holder, nullptr, [](PyObject* it) { drop(static_cast<Holder*>(PyCapsule_GetPointer(it, nullptr))); });
     if (capsule == nullptr) drop(holder);
@@ -138,7 +149,15 @@ class ViewArgument : public Asked {
       cpp_type<View>(copies ? "or_copy<view>" : "view"));
 
  private:
+  void show(const Descriptor& d) noexcept {
+    ::new (static_cast<void*>(&value_)) View(anyarray::detail::Fitting(), d, source_);
+  }
+
   Taken<View> taken_;
+  PyObject* source_;
+  union {
+    View value_;  // begun by take_none(), value() or keep()
+  };
 };
 
 /// Of arrays: what was taken goes to the heap, to be shared.

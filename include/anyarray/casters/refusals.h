@@ -5,6 +5,8 @@
 #pragma once
 #include <anyarray/python.h>
 
+#include <cstring>
+
 /// Whether this extension was loaded by several interpreters, in a library where it may be. Defined by the library's
 /// header, before it includes this one.
 #if !defined(ANYARRAY_SEVERAL_INTERPRETERS)

@@ -4,6 +4,8 @@
 // buffers, which the interface doesn't tell. No Python.
 #include "anyarray/protocols/arrow.h"
 
+#include <cstring>
+
 namespace anyarray::arrow {
 namespace {
 

@@ -2,6 +2,7 @@
 // Descriptors → how Arrow says them: the format of an element, nested lists of fixed size, or tensors whose permutation
 // says a layout that lists can't. No Python.
 #include <cstdio>
+#include <cstring>
 
 #include "anyarray/produce.h"
 #include "anyarray/protocols/arrow.h"

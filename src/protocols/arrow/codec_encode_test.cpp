@@ -4,6 +4,7 @@
 // releases what, in which order, and on which thread.
 #include <algorithm>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <random>

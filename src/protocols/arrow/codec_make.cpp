@@ -3,6 +3,8 @@
 // them: a consumer may move children out, and release them after their parents, each on a thread of its own. No Python.
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "src/protocols/arrow/metadata.h"

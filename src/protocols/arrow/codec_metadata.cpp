@@ -3,6 +3,8 @@
 // describes a tensor. No Python.
 #include "src/protocols/arrow/metadata.h"
 
+#include <cstring>
+
 namespace anyarray::arrow {
 namespace {
 

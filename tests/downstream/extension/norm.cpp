@@ -3,28 +3,18 @@
 #include <anyarray/python.h>
 
 #include <cmath>
-#include <cstring>
 
 static const anyarray::CApi* api;
 
 // norm(x): of a float64 matrix of any library, strided or not, without a copy.
 static PyObject* norm(PyObject*, PyObject* x) {
-  anyarray::Request request;
-  request.device = anyarray::cpu_device;
-  request.ndim = 2;
-  request.has_dtype = true;
-  request.dtype = anyarray::make_dtype(anyarray::TypeCode::float_, 64);
+  const auto taken = anyarray::borrow<const double, 2>(api, x);
+  if (!taken.ok()) return nullptr;  // the exception is set: what was tried, and which conditions weren't met
 
-  auto a = anyarray::borrow(api, x, &request);
-  if (!a.ok()) return nullptr;  // the exception is set: it says what was tried, and why each try ended
-
+  const auto a = *taken;  // an anyarray::view: owns nothing, valid as long as `taken`
   double sum = 0;
-  for (std::int64_t i = 0; i < a->shape[0]; ++i) {
-    for (std::int64_t j = 0; j < a->shape[1]; ++j) {
-      double value;
-      std::memcpy(&value, static_cast<const char*>(a->data) + i * a->strides[0] + j * a->strides[1], sizeof value);
-      sum += value * value;
-    }
+  for (std::int64_t i = 0; i < a.extent(0); ++i) {
+    for (std::int64_t j = 0; j < a.extent(1); ++j) sum += a(i, j) * a(i, j);
   }
   return PyFloat_FromDouble(std::sqrt(sum));
 }  // the borrow is released here

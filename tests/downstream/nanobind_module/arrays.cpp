@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions with parameters and results of every kind that the nanobind casters know, for test_nanobind.py.
 #include <anyarray/casters/nanobind.h>
+
 #include <anyarray/complex.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
@@ -11,6 +12,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
+#include <cstring>
 
 namespace nb = nanobind;
 using anyarray::any_device;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions with parameters and results of every kind that the pybind11 casters know, for test_pybind11.py.
 #include <anyarray/casters/pybind11.h>
+
 #include <anyarray/complex.h>
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/operators.h>
 #include <pybind11/stl.h>
+#include <cstring>
 
 namespace py = pybind11;
 using anyarray::any_device;
