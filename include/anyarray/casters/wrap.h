@@ -16,7 +16,7 @@ struct Library {
   bool (*is_class)(PyObject*) = nullptr;  // classes to look into, whatever their __module__
 };
 
-#if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
+#if !defined(Py_GIL_DISABLED)
 
 /// Of functions that have their name.
 inline PyObject* head_by_name(PyObject* function) noexcept {
@@ -40,16 +40,42 @@ PyObject* wrapped_call(PyObject* function, PyObject* const* args, std::size_t na
 inline constexpr vectorcallfunc wrappers[] = {wrapped_call<0>, wrapped_call<1>, wrapped_call<2>, wrapped_call<3>,
                                               wrapped_call<4>, wrapped_call<5>, wrapped_call<6>, wrapped_call<7>};
 
-/// Puts a wrapper before the vectorcall of this function, where its type has one. Where all wrappers are taken (a
-/// library has a handful of dispatchers), the function stays as it is, and its TypeError without reasons.
-inline void wrap(PyObject* function) noexcept {
+/// Where a function keeps its vectorcall; null where it has none, or where that can't be told.
+inline vectorcallfunc* vectorcall_of(PyObject* function) noexcept {
   PyTypeObject* const type = Py_TYPE(function);
-  if (!PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL) || type->tp_vectorcall_offset <= 0) return;
-  auto* const slot = reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(function) + type->tp_vectorcall_offset);
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL)) return nullptr;
+  auto* const start = reinterpret_cast<char*>(function);
+#if !defined(Py_LIMITED_API)
+  const Py_ssize_t offset = type->tp_vectorcall_offset;
+#else
+  // The limited API has no offset, but types that are made with a member of this name, which shows the value.
+  PyObject* const shown = attribute(function, "__vectorcalloffset__");
+  PyObject* const size = attribute(reinterpret_cast<PyObject*>(type), "__basicsize__");
+  const Py_ssize_t value = shown != nullptr ? PyLong_AsSsize_t(shown) : 0;
+  const Py_ssize_t end = size != nullptr ? PyLong_AsSsize_t(size) : 0;
+  PyErr_Clear();
+  Py_XDECREF(shown);
+  Py_XDECREF(size);
+  Py_ssize_t offset = 0;
+  for (Py_ssize_t at = sizeof(PyObject); at + static_cast<Py_ssize_t>(sizeof value) <= end; at += sizeof value) {
+    Py_ssize_t word = 0;
+    std::memcpy(&word, start + at, sizeof word);
+    if (word != value || value <= 0) continue;
+    if (offset != 0) return nullptr;
+    offset = at;
+  }
+#endif
+  return offset > 0 ? reinterpret_cast<vectorcallfunc*>(start + offset) : nullptr;
+}
+
+/// Puts a wrapper before the vectorcall of this function, where it has one. Where all wrappers are taken (a library has
+/// a handful of dispatchers), the function stays as it is, and its TypeError without reasons.
+inline void wrap(PyObject* function) noexcept {
+  vectorcallfunc* const slot = vectorcall_of(function);
+  if (slot == nullptr || *slot == nullptr) return;
   for (const vectorcallfunc wrapper : wrappers) {
     if (*slot == wrapper) return;
   }
-  if (*slot == nullptr) return;
   auto* const original = reinterpret_cast<void (*)()>(*slot);
   for (int k = 0; k < 8; ++k) {
     if (state.originals[k] == nullptr) state.originals[k] = original;
@@ -99,9 +125,15 @@ inline bool wrap_one(PyObject* object, PyObject* home, const Library& library, P
   if (PyObject_TypeCheck(object, &PyProperty_Type)) {
     parts[0] = "fget";
     parts[1] = "fset";
+#if !defined(Py_LIMITED_API)
   } else if (!PyObject_TypeCheck(object, &PyStaticMethod_Type) && !PyObject_TypeCheck(object, &PyClassMethod_Type)) {
     return true;
   }
+#else
+  } else {
+    return true;  // no library that is built under the limited API wraps its functions in those
+  }
+#endif
   for (const char* part : parts) {
     PyObject* const inner = part != nullptr ? attribute(object, part) : nullptr;
     if (inner != nullptr && library.is_function(inner) &&
@@ -134,10 +166,10 @@ inline bool wrap_all(PyObject* scope, PyObject* home, const Library& library, Py
 
 }  // namespace detail
 
-/// From now on the TypeErrors of the functions in `module` say why. False with an exception set. Does nothing under the
-/// limited API, which doesn't show where a function keeps its vectorcall, and without the GIL.
+/// From now on the TypeErrors of the functions in `module` say why. False with an exception set. Does nothing without
+/// the GIL.
 inline bool wrap_module(PyObject* module, const detail::Library& library) noexcept {
-#if defined(Py_LIMITED_API) || defined(Py_GIL_DISABLED)
+#if defined(Py_GIL_DISABLED)
   static_cast<void>(module);
   static_cast<void>(library);
   return true;
