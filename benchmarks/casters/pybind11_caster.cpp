@@ -7,9 +7,13 @@ namespace py = pybind11;
 
 namespace {
 
-template <class Array>
-void read(const Array& x) {
-  asm volatile("" : : "r"(x.data()));
+/// All that a function with loops over the array reads of it.
+template <class T>
+void read(const anyarray::view<T, 2>& x) {
+  asm volatile("" : : "r"(x.data()), "r"(x.extent(0)), "r"(x.extent(1)), "r"(x.stride(0)), "r"(x.stride(1)));
+}
+void read(const py::array& x) {
+  asm volatile("" : : "r"(x.data()), "r"(x.shape(0)), "r"(x.shape(1)), "r"(x.strides(0)), "r"(x.strides(1)));
 }
 
 template <class Array>

@@ -144,10 +144,11 @@ class ViewArgument : public Asked {
     return capsule;
   }
 
- private:
-  static constexpr auto text = cpp_type<View>(copies ? "or_copy<view>" : "view");
-  static constexpr auto name = exactly<text.size>(text);
+  /// What a refusal calls it.
+  static constexpr auto name = exactly<cpp_type<View>(copies ? "or_copy<view>" : "view").size>(
+      cpp_type<View>(copies ? "or_copy<view>" : "view"));
 
+ private:
   void show(const Descriptor& d) noexcept {
     ::new (static_cast<void*>(&value_)) View(anyarray::detail::Fitting(), d, source_);
   }

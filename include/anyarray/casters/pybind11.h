@@ -147,17 +147,6 @@ struct anyarray_optional<std::optional<P>> : std::true_type {
   using type = P;
 };
 
-/// Takes an argument: false lets the next overload be tried; what is never passed over is thrown.
-template <class P>
-bool anyarray_take(anyarray::casters::Argument<P>& argument, handle src, bool convert) {
-  if (!argument.take(src.ptr(), convert)) return false;
-  if (__builtin_expect(argument.has_error(), 0)) {
-    argument.set_error();
-    throw error_already_set();
-  }
-  return true;
-}
-
 /// Of a view, or std::optional of one; results are of type R. What py::cast gives would outlive its caster.
 template <class R, class Value>
 class anyarray_view_caster : public anyarray_result<R> {
@@ -183,21 +172,32 @@ class anyarray_view_caster : public anyarray_result<R> {
   anyarray_view_caster(const anyarray_view_caster&) { anyarray_misplaced<P>(); }
   bool load(handle src, bool convert) {
     if constexpr (optional) {
-      has_value_ = !src.is_none();
-      if (!has_value_) return true;
+      if (src.is_none()) return true;
     }
-    return anyarray_take(argument_, src, convert);
+    const anyarray::CApi* const api = anyarray::casters::table();
+    if (__builtin_expect(api == nullptr, 0)) throw error_already_set();
+    const anyarray::Status s = Taking::take(api, src.ptr(), convert, &taken_);
+    return __builtin_expect(s == anyarray::Status::ok, 1) || refuse(s, src.ptr(), convert);
   }
   operator Value() noexcept {
     if constexpr (optional) {
-      if (!has_value_) return std::nullopt;
+      if (!taken_.ok()) return std::nullopt;
     }
-    return P(argument_.value());
+    return P(*taken_);
   }
 
  private:
-  anyarray::casters::Argument<P> argument_;
-  bool has_value_;
+  using Taking = anyarray::casters::Taking<R, !std::is_same_v<P, R>>;
+
+  __attribute__((cold, noinline)) static bool refuse(anyarray::Status s, PyObject* obj, bool convert) {
+    using anyarray::casters::Argument;
+    if (s == anyarray::Status::interrupted || s == anyarray::Status::no_memory) throw error_already_set();
+    anyarray::casters::refused(obj, convert ? Taking::again : anyarray::casters::Taking<R, false>::again,
+                               Argument<P>::name.text);
+    return false;
+  }
+
+  anyarray::Taken<R> taken_;
 };
 
 /// Of an array, or std::optional of one: it owns its share, so it is valid wherever it goes.
@@ -224,7 +224,11 @@ class anyarray_array_caster : public anyarray_result<R> {
       if (src.is_none()) return true;
     }
     anyarray::casters::Argument<P> argument;
-    if (!anyarray_take(argument, src, convert)) return false;
+    if (!argument.take(src.ptr(), convert)) return false;
+    if (argument.has_error()) {
+      argument.set_error();
+      throw error_already_set();
+    }
     value_ = P(std::move(argument.value()));
     return true;
   }
