@@ -6,9 +6,14 @@ from __future__ import annotations
 import array
 import contextlib
 import ctypes
+import doctest
 import gc
+import os
+import re
+import shlex
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 import weakref
@@ -504,13 +509,87 @@ def test_what_would_dangle_does_not_compile(name: str, tmp_path: Path) -> None:
 
 def compiler() -> list[str]:
     """The C++ compiler with all includes that an extension needs."""
-    import os
-    import shlex
-    import sysconfig
-
     folders = [sysconfig.get_paths()["include"], str(Path(aa.__file__).parent / "cmake_prefix" / "include")]
     folders.append(needs("pybind11").get_include())
     return [*shlex.split(os.environ.get("CXX", "c++")), "-std=c++17", "-fPIC", *(f"-I{folder}" for folder in folders)]
+
+
+# Stubs, and the page ----------------------------------------------------------------------------------------------
+
+
+def test_signatures(m: Any) -> None:
+    assert m.matrix.__doc__.strip() == (
+        "matrix(x: typing.Annotated[anyarray.typing.AnyArray, dict(dtype='float32', shape=(None, None), device='cpu')])"
+        " -> int"
+    )
+    assert "dict(dtype='float32', shape=(None,), device='cpu', writable=True)" in m.write.__doc__
+    assert "shape=(None, None), order='F', device='cpu'" in m.f_style.__doc__
+    assert "dtype=('float32', 'float64', 'complex128')" in m.dispatch.__doc__
+    assert "anything(arg0: anyarray.typing.AnyArray) -> int" in m.anything.__doc__
+    assert "dict(dtype='float32', device='cuda')" in m.on_cuda.__doc__
+    assert "shape=(), device" in m.scalar.__doc__
+    assert "copy=None" in m.copied.__doc__
+    assert "-> typing.Annotated[anyarray.Array, dict(dtype='float64', shape=(None,), device='cpu')]" in m.make.__doc__
+    assert "-> typing.Annotated[torch.Tensor, dict(" in m.as_torch.__doc__
+    assert " | None = None) -> int" in m.defaulted.__doc__
+    parameter, result = m.arrays_back.__doc__.split(" -> ")
+    assert "collections.abc.Sequence[typing.Annotated[anyarray.typing.AnyArray, " in parameter
+    assert "list[typing.Annotated[anyarray.Array, " in result
+
+
+def stub(built: Path, module: str, out: Path) -> str:
+    """What pybind11-stubgen makes of a module."""
+    needs("pybind11_stubgen")
+    where = environment()
+    where["PYTHONPATH"] = os.pathsep.join((str(built), where["PYTHONPATH"]))
+    command = [sys.executable, "-m", "pybind11_stubgen", "--exit-code", "-o", str(out), module]
+    subprocess.run(command, check=True, env=where)
+    return (out / f"{module}.pyi").read_text(encoding="utf-8")
+
+
+def environment() -> dict[str, str]:
+    """For another process, which is to import the anyarray that this one has."""
+    paths = [str(Path(aa.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+
+
+USE = """
+import numpy as np
+import plain_pb
+
+plain_pb.write(np.ones((2, 3), "f4"), 2.0)
+shape: tuple[int, ...] = plain_pb.make(3).shape
+plain_pb.as_numpy(None).sum()
+plain_pb.sizes([memoryview(b"")])
+plain_pb.write(3, 2.0)
+"""
+
+
+def test_stubs_are_what_mypy_accepts(built: Path, tmp_path: Path) -> None:
+    """But for overloads that differ in dtype alone, which it can't tell apart."""
+    text = stub(built, "plain_pb", tmp_path)
+    assert "def write(x: typing.Annotated[anyarray.typing.AnyArray, dict(dtype='float32'" in text
+    needs("mypy")
+    (tmp_path / "use.py").write_text(USE, encoding="utf-8")
+    command = ["-m", "mypy", "--strict", "--disable-error-code", "overload-cannot-match", "use.py"]
+    where = {**environment(), "MYPYPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, *command], cwd=tmp_path, env=where, capture_output=True, text=True)
+    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert len(errors) == 1, done.stdout + done.stderr
+    assert errors[0].startswith(f"use.py:{USE.count(chr(10))}: ")
+    assert "SupportsDLPack" in errors[0]
+
+
+def test_the_page_builds_and_prints_what_it_says(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (HERE.parents[1] / "docs" / "casters.md").read_text(encoding="utf-8")
+    source = (HERE / "pybind11_module" / "docs.cpp").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```cpp\n(#include <anyarray/casters/pybind11.h>.*?)^```", page, re.M | re.S)
+    assert source.split("\n", 2)[2] == block
+    monkeypatch.syspath_prepend(str(built))
+    (session,) = [text for text in re.findall(r"^```pycon\n(.*?)^```", page, re.M | re.S) if "docs_pb" in text]
+    test = doctest.DocTestParser().get_doctest(session, {}, "docs/casters.md", None, 0)
+    output: list[str] = []
+    assert doctest.DocTestRunner(verbose=False).run(test, out=output.append).failed == 0, "".join(output)
 
 
 # Functions of every kind ------------------------------------------------------------------------------------------
@@ -617,6 +696,75 @@ def test_without_anyarray(built: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.startswith("ImportError"), done.stderr
+
+
+INSIDE = """
+import sys
+sys.path[:0] = {paths!r}
+import array, gc, time
+import anyarray as aa, each_pb
+
+x, y = bytearray(3), array.array("d", [1, 2])
+until = time.monotonic() + {seconds}
+while True:
+    assert (each_pb.size(x), each_pb.size(y)) == (3, -2)
+    back = each_pb.give_back(x)
+    assert back.owner is x and type(back) is type(aa.view(x))
+    try:
+        each_pb.size(array.array("f", [1]))
+    except TypeError as error:
+        reasons = str(error).partition("anyarray: ")[2]
+        assert reasons.count("float32") == 2 and isinstance(error.__cause__, aa.ExchangeError), error
+    else:
+        raise AssertionError
+    if time.monotonic() > until:
+        break
+del back, reasons
+gc.collect()
+assert aa._core._live() == 0
+"""
+
+SEVERAL = """
+import sys, threading
+try:
+    import _interpreters as interpreters
+    def run(code, where):
+        failed = interpreters.exec(where, code)
+        assert failed is None, failed
+except ImportError:
+    import _xxsubinterpreters as interpreters
+    def run(code, where):
+        interpreters.run_string(where, code)
+code, longer = {code!r}, {longer!r}
+exec(code, {{}})
+for _ in range(2):
+    one = interpreters.create()
+    run(code, one)
+    exec(code, {{}})
+    run(code, one)
+    interpreters.destroy(one)
+two = [interpreters.create() for _ in range(2)]
+threads = [threading.Thread(target=run, args=(longer, where)) for where in two]
+for thread in threads:
+    thread.start()
+exec(longer, {{}})
+for thread in threads:
+    thread.join()
+for where in two:
+    interpreters.destroy(where)
+exec(code, {{}})
+print("all well")
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="pybind11 has several interpreters from CPython 3.12 on")
+def test_each_interpreter_has_its_own_table(built: Path) -> None:
+    paths = [str(built), str(Path(aa.__file__).parents[1]), *sys.path]
+    code, longer = (INSIDE.format(paths=paths, seconds=seconds) for seconds in (0, 0.5))
+    done = subprocess.run(
+        [sys.executable, "-c", SEVERAL.format(code=code, longer=longer)], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.endswith("all well\n"), done.stdout + done.stderr
 
 
 def test_calls_of_several_threads(m: Any) -> None:

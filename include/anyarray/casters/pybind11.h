@@ -332,11 +332,13 @@ struct Dispatcher : pybind11::cpp_function {
 
 }  // namespace detail
 
-/// From now on the TypeErrors of this module's functions say why. To be called when all are defined; again where more
+/// Imports the function table, and lets the TypeErrors of this module's functions (those in its classes, properties and
+/// submodules too) say why no overload took the arguments. Called at the end of the module's init; again where more
 /// were.
 inline void install(const pybind11::module_& m) {
   using detail::Dispatcher;
-  if (!wrap_module(m.ptr(), {Dispatcher::is_function, Dispatcher::wrap, true, Dispatcher::is_class})) {
+  if (table() == nullptr ||
+      !wrap_module(m.ptr(), {Dispatcher::is_function, Dispatcher::wrap, true, Dispatcher::is_class})) {
     throw pybind11::error_already_set();
   }
 }
