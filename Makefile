@@ -3,6 +3,7 @@
 # ninja and all Python packages come from the package index into .venv.
 #   make demo PYTHON=python3.12        another interpreter (used when .venv is first made)
 #   make test-python K=dlpack          only the Python tests whose name matches
+#   make test-python TESTS=tests/python/test_array.py
 PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -27,7 +28,8 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-all test-cpp test-python compilers downstream lint format asan bench bench-smoke pythons clean distclean
+.PHONY: help demo docs test test-all test-cpp test-python compilers downstream wheel test-wheel lint format asan bench bench-smoke \
+        pythons abi3 clean distclean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -67,7 +69,7 @@ test-cpp: $(VENV)/.with-test  ## the C++ tests, our definitions of foreign struc
 	$(RUN) ANYARRAY_COMPILERS=first $(PYTEST) tests/compile
 
 test-python: $(VENV)/.with-test  ## the Python tests
-	$(RUN) ANYARRAY_REQUIRE=$(SMALL) $(PYTEST) --ignore=tests/compile tests
+	$(RUN) ANYARRAY_REQUIRE=$(SMALL) $(PYTEST) --ignore=tests/compile $(or $(TESTS),tests)
 
 # libcu++ and the reference implementation of mdspan come as Python packages: only their headers are used.
 compilers: $(VENV)/.with-test  ## public headers, views and what must not compile, with each compiler here, C++17 to 23
@@ -77,6 +79,22 @@ compilers: $(VENV)/.with-test  ## public headers, views and what must not compil
 
 downstream: $(VENV)/.with-test  ## projects that use the installed package, the README's examples
 	$(RUN) $(PYTEST) tests/downstream tests/test_readme.py
+
+# What is released: sdist and wheel, and the wheel tested in an environment of its own, as cibuildwheel does it in its
+# containers by the same target. Tests of the rows that need no library but NumPy, of exports, of projects in C++.
+WHEEL_TESTS := $(addprefix tests/python/test_,array.py numpy_row.py buffer_row.py dlpack_row.py produce.py) \
+               $(addprefix tests/downstream/test_,downstream.py extension.py plain_c.py without_python.py)
+wheel: $(VENV)/.with-test  ## sdist and wheel in dist/, auditwheel's verdict, the wheel tested by itself
+	rm -rf dist build/wheel-venv
+	$(BIN)/python -c 'from scikit_build_core.build import build_sdist; build_sdist("dist")'
+	$(RUN) $(PIP) wheel --no-build-isolation --no-deps --wheel-dir dist dist/*.tar.gz
+	$(BIN)/auditwheel show dist/*.whl
+	$(BIN)/python -m venv build/wheel-venv
+	build/wheel-venv/bin/python -m pip --disable-pip-version-check --quiet install "$$(ls $(ROOT)/dist/*.whl)[test-wheel]"
+	PATH="$(ROOT)/build/wheel-venv/bin:$$PATH" $(MAKE) test-wheel
+
+test-wheel:  # with the Python that is first on PATH, in which the wheel is installed
+	python -m pytest $(WHEEL_TESTS)
 
 # ASan and UBSan: the C++ tests with the leak check; then the Python tests on an extension built with both. The
 # interpreter and the libraries leak at exit, so leaks are counted by the tests themselves there.
@@ -98,6 +116,8 @@ asan: $(VENV)/.with-test  ## C++ and Python tests under AddressSanitizer and Und
 # The oldest and the newest Python, and the oldest with NumPy 1; an interpreter that isn't there is named.
 find_python = $(shell for p in python$(1) $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$(1).*/bin/python$(1); do \
                 "$$p" -c '' 2>/dev/null && { command -v "$$p"; break; }; done)
+# Not what differs by compiler and CMake alone.
+OF_PYTHON := tests/python tests/test_package.py tests/downstream/test_extension.py tests/downstream/test_copies.py
 OF_NUMPY := numpy_row interface_rows struct_row cuda_row array_method_row
 PYTHON_OLDEST ?= $(call find_python,3.10)
 PYTHON_NEWEST ?= $(call find_python,3.13)
@@ -105,7 +125,7 @@ pythons:  ## the Python tests on the oldest and newest Python, and with NumPy 1
 ifeq ($(PYTHON_OLDEST),)
 	@echo "NOT RUN: python3.10 is not on this machine: its tests, and those with NumPy 1, did not run"
 else
-	$(MAKE) test-python VENV=.venv-3.10 PYTHON=$(PYTHON_OLDEST)
+	$(MAKE) test-python VENV=.venv-3.10 PYTHON=$(PYTHON_OLDEST) TESTS="$(OF_PYTHON)"
 	$(MAKE) .venv-3.10-numpy1/.tools VENV=.venv-3.10-numpy1 PYTHON=$(PYTHON_OLDEST)
 	.venv-3.10-numpy1/bin/python -m pip --disable-pip-version-check --quiet install 'numpy<2' 'pytest>=8' 'hypothesis>=6'
 	PATH="$(ROOT)/.venv-3.10-numpy1/bin:$$PATH" .venv-3.10-numpy1/bin/python -m pip --disable-pip-version-check \
@@ -116,7 +136,21 @@ endif
 ifeq ($(PYTHON_NEWEST),)
 	@echo "NOT RUN: python3.13 is not on this machine: its tests did not run"
 else
-	$(MAKE) test-python VENV=.venv-3.13 PYTHON=$(PYTHON_NEWEST)
+	$(MAKE) test-python VENV=.venv-3.13 PYTHON=$(PYTHON_NEWEST) TESTS="$(OF_PYTHON)"
+endif
+	$(MAKE) abi3
+
+# $(1) builds, and both run it.
+ABI3 = PATH="$(ROOT)/$(1)/bin:$$PATH" ANYARRAY_OTHER_PYTHONS=$(ROOT)/$(2)/bin/python \
+       $(1)/bin/python -m pytest tests/downstream/test_abi3.py
+abi3:  ## one binary for the limited API, built by the oldest and by the newest Python, each time run by both
+ifeq ($(and $(PYTHON_OLDEST),$(PYTHON_NEWEST)),)
+	@echo "NOT RUN: this needs python3.10 and python3.13: no binary was built by one and run by the other"
+else
+	$(MAKE) .venv-3.10/.with-test VENV=.venv-3.10 PYTHON=$(PYTHON_OLDEST)
+	$(MAKE) .venv-3.13/.with-test VENV=.venv-3.13 PYTHON=$(PYTHON_NEWEST)
+	$(call ABI3,.venv-3.10,.venv-3.13)
+	$(call ABI3,.venv-3.13,.venv-3.10)
 endif
 
 # --- benchmarks -------------------------------------------------------------------------------------------------
@@ -130,7 +164,7 @@ bench-smoke: $(VENV)/.with-bench  ## the benchmarks once, fast: that they run, n
 # --- style ------------------------------------------------------------------------------------------------------
 
 CXX_FILES = $(shell find $(wildcard include src tests benchmarks examples) -name '*.h' -o -name '*.cpp')
-PY_DIRS = $(wildcard python tests benchmarks examples docs)
+PY_DIRS = $(wildcard python src tests benchmarks examples docs)
 TIDY_FILES = $(shell find src tests/cpp -name '*.cpp')
 
 lint: $(VENV)/.with-lint  ## clang-format, clang-tidy, ruff, mypy --strict
@@ -148,6 +182,7 @@ format: $(VENV)/.with-lint  ## rewrite all files in the project's format
 
 docs: $(VENV)/.with-test  ## write the generated tables of docs/; CHECK=FILE: what anyarray order --check --json gave
 	$(BIN)/python docs/generate.py $(if $(CHECK),--check $(CHECK))
+	$(BIN)/python docs/generate_abi.py
 
 clean:  ## remove what was built
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

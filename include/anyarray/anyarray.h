@@ -3,6 +3,7 @@
 #pragma once
 #include "anyarray/array.h"
 #include "anyarray/c_api.h"
+#include "anyarray/copy.h"
 #include "anyarray/descriptor.h"
 #include "anyarray/device.h"
 #include "anyarray/dtype.h"

@@ -20,8 +20,8 @@ __attribute__((visibility("hidden"))) const CApi* built_in_table(const char* ext
 #endif
 
 /// The table of this interpreter; null with ImportError set when anyarray is missing, of another major
-/// version, or too old (the sentence says what to upgrade). `minor`: the newest row that the extension can't do
-/// without; one that runs with less asks `api->minor` before it calls a newer one.
+/// version, or too old (the sentence says what to upgrade). `minor`: that of the newest row that the extension
+/// can't do without (ANYARRAY_SINCE_…); before it calls a newer one it asks `api->minor`.
 inline const CApi* import_anyarray(std::uint32_t minor = c_api_minor) noexcept {
 #ifdef ANYARRAY_ENGINE
   const CApi* api = built_in_table(ANYARRAY_ENGINE);
@@ -29,12 +29,9 @@ inline const CApi* import_anyarray(std::uint32_t minor = c_api_minor) noexcept {
   auto* api = static_cast<const CApi*>(PyCapsule_Import(c_api_capsule, 0));
 #endif
   if (api == nullptr) return nullptr;
-  if (api->major != c_api_major || api->minor < minor || (minor == c_api_minor && api->size < sizeof(CApi))) {
-    PyErr_Format(PyExc_ImportError,
-                 "this extension was built for anyarray's C API %u.%u, the installed anyarray has %u.%u: %s",
-                 static_cast<unsigned>(c_api_major), static_cast<unsigned>(minor), static_cast<unsigned>(api->major),
-                 static_cast<unsigned>(api->minor),
-                 api->major > c_api_major ? "rebuild the extension" : "upgrade the package anyarray");
+  char why[160];
+  if (anyarray_table_fits(api->size, api->major, api->minor, minor, why, sizeof why) == 0) {
+    PyErr_SetString(PyExc_ImportError, why);
     return nullptr;
   }
   return api;

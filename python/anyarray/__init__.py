@@ -9,30 +9,31 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ._core import (
-    Array,
-    DType,
-    Policy,
-    consumers,
-    convert,
-    explain,
-    from_pointer,
-    get_default_policy,
-    presets,
-    protocols,
-    quirks_table,
-    set_default_policy,
-    view,
-)
-from ._exchange import exchange
-from ._policy import default_policy
 from ._version import __version__
-from .device import Device, DeviceType
-from .errors import Attempt, ExchangeError, NotAnArrayError, NotServedError
 
 if TYPE_CHECKING:
+    from . import _core as _core
     from ._convert import explain_convert, from_dlpack
     from ._convert.record import Conversion
+    from ._core import (
+        Array,
+        DType,
+        Policy,
+        consumers,
+        convert,
+        explain,
+        from_pointer,
+        get_default_policy,
+        presets,
+        protocols,
+        quirks_table,
+        set_default_policy,
+        view,
+    )
+    from ._exchange import exchange
+    from ._policy import default_policy
+    from .device import Device, DeviceType
+    from .errors import Attempt, ExchangeError, NotAnArrayError, NotServedError
     from .explanation import Explanation
 
 __all__ = [
@@ -64,23 +65,47 @@ __all__ = [
     "view",
 ]
 
-# Imported when first asked for: nothing of it, nor dataclasses and inspect behind it, is needed to take an array.
-_LATER = {
-    "Conversion": "_convert.record",
-    "Explanation": "explanation",
-    "explain_convert": "_convert",
-    "from_dlpack": "_convert",
+# Each module is imported when one of its names is first asked for. Nothing of what records conversions is needed to
+# take an array; and what finds the headers from a build (`anyarray config`, the entry points) comes through here too,
+# and must not load the extension: it may be built for another machine than the one that builds.
+_NAMES = {
+    "_convert": ("explain_convert", "from_dlpack"),
+    "_convert.record": ("Conversion",),
+    "_core": (
+        "Array",
+        "DType",
+        "Policy",
+        "consumers",
+        "convert",
+        "explain",
+        "from_pointer",
+        "get_default_policy",
+        "presets",
+        "protocols",
+        "quirks_table",
+        "set_default_policy",
+        "view",
+    ),
+    "_exchange": ("exchange",),
+    "_policy": ("default_policy",),
+    "device": ("Device", "DeviceType"),
+    "errors": ("Attempt", "ExchangeError", "NotAnArrayError", "NotServedError"),
+    "explanation": ("Explanation",),
 }
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    globals()[name] = value
-    return value
+    if name in ("_core", "device", "errors"):  # modules that an import of the package has always brought
+        return import_module(f"{__name__}.{name}")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_MODULE_OF[name]}")
+    for one in _NAMES[_MODULE_OF[name]]:
+        globals().setdefault(one, getattr(module, one))
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

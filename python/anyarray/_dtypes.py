@@ -17,7 +17,8 @@ def from_foreign(obj: Any) -> _core.DType | None:
     Parameters
     ----------
     obj : object
-        bool, int, float or complex; a dtype or scalar type of NumPy, ml_dtypes or JAX; a torch dtype.
+        bool, int, float or complex; a dtype or scalar type of NumPy, ml_dtypes or JAX; a torch dtype; a DType of
+        another engine, which is built into an extension.
 
     Returns
     -------
@@ -35,6 +36,8 @@ def _from_foreign(obj: Any) -> _core.DType | None:
     torch = sys.modules.get("torch")
     if torch is not None and kind is getattr(torch, "dtype", None):
         return _named(str(obj).removeprefix("torch."))
+    if kind.__name__ == "DType" and kind.__module__.rpartition(".")[2].startswith(("anyarray", "_anyarray")):
+        return _of_other_engine(obj)
     if isinstance(obj, type) and obj in _PYTHON_TYPES:
         return _named(_PYTHON_TYPES[obj])
     numpy = sys.modules.get("numpy")
@@ -48,6 +51,16 @@ def _from_foreign(obj: Any) -> _core.DType | None:
     if isinstance(obj, type) and issubclass(obj, numpy.generic):
         return from_numpy(numpy.dtype(obj))
     return None
+
+
+def _of_other_engine(dtype: Any) -> _core.DType | None:
+    if dtype.fields is not None:
+        rows: Any = tuple((name, _of_other_engine(inner), offset) for name, inner, offset in dtype.fields)
+        return _core._struct_dtype(rows, dtype.itemsize)
+    if dtype.kind == "subarray":
+        base: Any = _of_other_engine(dtype.base)
+        return _core._subarray_dtype(base, dtype.shape)
+    return _named(dtype.name + ("_padded" if dtype.padded else ""))
 
 
 def from_numpy(dtype: Any) -> _core.DType | None:

@@ -2,6 +2,7 @@
 // Layout arithmetic and validate() against brute force and at the borders of 64 bits. Fixed seed.
 #include "anyarray/layout.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <vector>

@@ -29,20 +29,28 @@ PyObject* name_of(DType d) noexcept {
 PyObject* make(State& s, DType d) noexcept {
   Ref name(name_of(d));
   if (!name) return nullptr;
-  auto* o = PyObject_New(DTypeObject, s.dtype_type);
+  auto* o = PyObject_GC_New(DTypeObject, s.dtype_type);
   if (o == nullptr) return nullptr;
   o->value = d;
   o->name = name.release();
   o->format = nullptr;
+  PyObject_GC_Track(reinterpret_cast<PyObject*>(o));
   return reinterpret_cast<PyObject*>(o);
 }
 
 void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
   Py_XDECREF(as_dtype(self)->name);
   PyMem_Free(as_dtype(self)->format);
-  PyObject_Free(self);
+  PyObject_GC_Del(self);
   Py_DECREF(type);
+}
+
+/// The module keeps those that are common, and the type keeps the module.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return 0;
 }
 
 PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
@@ -233,6 +241,7 @@ bool dtype_type_init(State& s, PyObject* module) noexcept {
                          "the dtype objects of NumPy, torch,\nJAX and ml_dtypes that mean the same.")},
       {Py_tp_new, reinterpret_cast<void*>(construct)},
       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
       {Py_tp_repr, reinterpret_cast<void*>(repr)},
       {Py_tp_str, reinterpret_cast<void*>(str)},
       {Py_tp_hash, reinterpret_cast<void*>(hash)},
@@ -240,7 +249,8 @@ bool dtype_type_init(State& s, PyObject* module) noexcept {
       {Py_tp_getset, getset},
       {Py_tp_methods, methods},
       {0, nullptr}};
-  PyType_Spec spec = {"anyarray.DType", sizeof(DTypeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, slots};
+  PyType_Spec spec = {"anyarray.DType", sizeof(DTypeObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, slots};
   s.dtype_type = new_type(s, module, spec, nullptr);
   s.dtypes = PyDict_New();
   return s.dtype_type != nullptr && s.dtypes != nullptr &&

@@ -11,16 +11,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from projects import Way, build
+from projects import HERE, Way, build
 
 BUILT_IN = os.environ.get("ANYARRAY_BUILT_IN")
 
 
 def build_extensions(folder: Path, *options: str) -> Path:
-    import anyarray
+    from projects import PACKAGE_PREFIX
 
-    prefix = Path(anyarray.__file__).parent / "cmake_prefix"
-    build(Path(__file__).parent / "extension", folder, prefix, f"-DPython_EXECUTABLE={sys.executable}", *options)
+    build(HERE / "extension", folder, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}", *options)
     return folder
 
 

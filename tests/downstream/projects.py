@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the projects of strangers that lie beside this file."""
+"""How the projects of strangers are configured, built and run. Doesn't import anyarray: some run without it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ import importlib
 import os
 import shutil
 import subprocess
+import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+_package = PathFinder.find_spec("anyarray")
+PACKAGE_PREFIX = Path(_package.origin).parent / "cmake_prefix" if _package and _package.origin else Path(sys.prefix)
 REQUIRED = frozenset(os.environ.get("ANYARRAY_REQUIRE", "").replace(",", " ").split())
 
 
@@ -31,14 +37,27 @@ def run(*command: str | Path, cwd: Path | None = None) -> str:
     return done.stdout
 
 
+def cmake() -> str:
+    found = shutil.which("cmake")
+    assert found, "cmake is not on PATH: run this by `make test`, which brings it"
+    return found
+
+
 def build(source: Path, build_dir: Path, prefix: Path | None, *options: str) -> None:
     """Configure and build a CMake project."""
-    cmake = shutil.which("cmake")
-    assert cmake, "cmake is not on PATH: run this by `make test`, which brings it"
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
     where = [f"-DCMAKE_PREFIX_PATH={prefix}"] if prefix else []
-    run(cmake, "-S", source, "-B", build_dir, *generator, *where, "-DCMAKE_BUILD_TYPE=Release", *options)
-    run(cmake, "--build", build_dir)
+    run(cmake(), "-S", source, "-B", build_dir, *generator, *where, "-DCMAKE_BUILD_TYPE=Release", *options)
+    run(cmake(), "--build", build_dir)
+
+
+def compiler(cxx: bool) -> str:
+    """What compiles C++, or C: the one that the environment names, as CMake takes it."""
+    names = ["c++", "g++", "clang++"] if cxx else ["cc", "gcc", "clang"]
+    for name in (os.environ.get("CXX" if cxx else "CC"), *names):
+        if name and shutil.which(name):
+            return name
+    raise AssertionError(f"no compiler on PATH: {names}")
 
 
 class Way:

@@ -85,7 +85,7 @@ def test_errors_are_of_the_builtin_kinds(table: Any) -> None:
         def __dlpack__(self, **_: Any) -> Any:
             raise ZeroDivisionError("broken")
 
-    with pytest.raises(BufferError, match="can't view .*Producer") as failed:
+    with pytest.raises(BufferError, match=r"can't view .*Producer") as failed:
         table.array(Producer(), "default")
     assert "dlpack (__dlpack__): failed: ZeroDivisionError: broken" in str(failed.value)
     assert isinstance(failed.value.__cause__, ZeroDivisionError)
@@ -95,10 +95,9 @@ def test_errors_are_of_the_builtin_kinds(table: Any) -> None:
         table.array([1], "default")
     assert isinstance(nothing.value, BufferError)
     assert {type(e.value).__module__ for e in (failed, nothing)} == {"inside.table._anyarray.errors"}
-    assert (
-        str(failed.value).splitlines()[1:]
-        == str(pytest.raises(BufferError, aa.view, Producer()).value).splitlines()[1:]
-    )
+    with pytest.raises(aa.ExchangeError) as ours:
+        aa.view(Producer())
+    assert str(failed.value) == str(ours.value)  # one place for the sentences
 
 
 def test_types_say_whose_they_are(table: Any) -> None:
@@ -135,6 +134,18 @@ def test_engines_in_one_process_take_from_each_other(table: Any) -> None:
         aa.view(Wrong(), policy=["dlpack_exchange"])
 
 
+DTYPES = ["f4", ">i8", "?", "M8[ms]", "U3", "V7", [("a", "i4"), ("b", "f8", (2, 3)), ("c", [("d", "u1")])]]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_dtypes_of_another_engine(table: Any, dtype: Any) -> None:
+    x = np.zeros(2, dtype)
+    theirs, ours = table.array(x, "default").dtype, aa.view(x).dtype
+    assert aa.DType(theirs) == ours == theirs
+    assert hash(theirs) == hash(ours)
+    assert aa.view(x, dtype=theirs).dtype == ours
+
+
 def test_policies_are_its_own(table: Any) -> None:
     with aa.default_policy(["cuda_array_interface"]):
         assert table.facts(b"abc")["size"] == 3
@@ -161,15 +172,15 @@ def test_copies_and_pickles(table: Any, built_in: Path, tmp_path: Path) -> None:
 
 
 def test_two_of_one_name(table: Any, built_in: Path, tmp_path: Path) -> None:
-    file = shutil.copy(built_in / "inside" / "table.so", tmp_path / "table.so")
-    other = load(Path(file), "inside.table")
-    first, second = (t.array(b"abc", "default") for t in (table, other))
+    several = importlib.import_module("inside.several")
+    other = load(Path(shutil.copy(built_in / "inside" / "several.so", tmp_path)), "inside.several")
+    first, second = (extension.array(b"abc") for extension in (several, other))
     assert type(first) is not type(second) and first.tolist() == second.tolist()
-    assert type(second).__module__ == "inside.table._anyarray2"
+    assert type(second).__module__ == "inside.several._anyarray2"
     assert table.array(second, "default").owner is second
     with pytest.raises(BufferError) as wrong:
-        other.array([1], "default")
-    assert type(wrong.value).__module__ == "inside.table._anyarray2.errors"
+        other.array([1])
+    assert type(wrong.value).__module__ == "inside.several._anyarray2.errors"
 
 
 def forget(prefix: str) -> dict[str, ModuleType]:
@@ -257,7 +268,7 @@ BEHIND = "sys.kept = several.array(memory), several.array(memory).__dlpack__(), 
 from inside import several
 import gc
 here = several.array(bytearray(3))
-for left in ("", BEHIND, BEHIND):
+for left in ("pass", BEHIND, BEHIND):
     first, second = interpreters.create(), interpreters.create()
     for i in (first, second, first):
         run(i, WORK)
@@ -265,6 +276,18 @@ for left in ("", BEHIND, BEHIND):
     interpreters.destroy(first)
     interpreters.destroy(second)
 assert here.tolist() == [0, 0, 0] and sys.modules["inside.several._anyarray._core"]._live() == 1
+import os
+def memory():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
+# From 3.12 on, interpreters keep megabytes by themselves; a sanitizer keeps what is freed.
+for n in range(0 if sys.version_info >= (3, 12) or os.environ.get("ANYARRAY_SANITIZED") else 45):
+    if n == 5:
+        before = memory()
+    identifier = interpreters.create()
+    run(identifier, WORK)
+    interpreters.destroy(identifier)
+    assert n != 44 or memory() - before < 2048
 print("done")
 """
 

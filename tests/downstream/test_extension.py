@@ -6,6 +6,7 @@ Imports no anyarray: test_built_in.py runs the second way where there is none.
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import numpy as np
@@ -148,3 +149,34 @@ def test_extension_with_the_core_linked(way: Way) -> None:
     linked.shared()
     assert linked.release_count() == 2
     assert way.live("linked") == live
+
+
+def test_nothing_is_left_behind(way: Way) -> None:
+    table = way.extension("table")
+    matrix = np.zeros((3, 4), "f4").T
+
+    def refuse(x: object) -> None:
+        try:
+            table.array(x, "numpy")
+        except BufferError:
+            return
+        raise AssertionError
+
+    def work() -> None:
+        refuse([1])
+        refuse(np.zeros(2, object))
+        array = table.array(matrix, "default")
+        assert (str(array.dtype), str(array.device), array.tolist()) == ("float32", "cpu", matrix.tolist())
+        assert table.explain(matrix).ok and not table.explain(None).ok
+        assert np.from_dlpack(table.made(3)).tolist() == [0, 1, 2]
+        table.keep(matrix)
+        table.let_go()
+
+    for _ in range(1000):  # the interpreter keeps some blocks for code that runs often
+        work()
+    gc.collect()
+    blocks, live = sys.getallocatedblocks(), way.live("table")
+    for _ in range(500):
+        work()
+    gc.collect()
+    assert sys.getallocatedblocks() - blocks < 100 and way.live("table") == live

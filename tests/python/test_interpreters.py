@@ -103,6 +103,25 @@ def delete_elsewhere() -> None:
     interpreters.destroy(identifier)
 
 
+def memory() -> int:
+    """Of this process, in KiB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
+
+
+def nothing_kept() -> None:
+    def one() -> None:
+        identifier = interpreters.create()
+        run(identifier, WORK)
+        interpreters.destroy(identifier)
+
+    for _ in range(5):
+        one()
+    before = memory()
+    for _ in range(40):
+        one()
+    assert memory() - before < 2048  # 50 an interpreter; a state that isn't freed keeps 150 or more
+
+
 def in_a_process(call: str) -> None:
     code = f"from tests.python import test_interpreters as t; t.{call}"
     subprocess.run(
@@ -120,6 +139,12 @@ def test_objects_that_stay_to_the_end() -> None:
 
 def test_two_at_once() -> None:
     in_a_process("two_at_once()")
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="from 3.12 on, interpreters keep megabytes by themselves")
+@pytest.mark.skipif("ANYARRAY_SANITIZED" in os.environ, reason="a sanitizer keeps what is freed for a while")
+def test_nothing_is_kept_of_those_that_ended() -> None:
+    in_a_process("nothing_kept()")
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="ctypes has one state for all interpreters before 3.12")

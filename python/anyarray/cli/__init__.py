@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .._version import __version__
+from .config import DESCRIPTION as CONFIG
+from .config import EPILOG as CONFIG_END
+from .config import add_arguments as add_config_arguments
 from .order.arguments import DESCRIPTION as ORDER
 from .order.arguments import EPILOG as ORDER_END
 from .order.arguments import add_arguments as add_order_arguments
@@ -127,6 +130,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_order_arguments(order)
     order.set_defaults(run=_order)
+
+    config = commands.add_parser(
+        "config",
+        help="where C++ projects find headers, core, CMake package and pkg-config files",
+        description=CONFIG,
+        epilog=CONFIG_END,
+        formatter_class=raw,
+    )
+    add_config_arguments(config)
+    config.set_defaults(run=_config)
 
     for name, text in (
         ("protocols", "list the protocols in the default order"),
@@ -247,6 +260,12 @@ def _order(args: argparse.Namespace) -> int:
     from .order import command
 
     return command.run(args)
+
+
+def _config(args: argparse.Namespace) -> int:
+    from . import config
+
+    return config.run(args.facts)
 
 
 def _protocols(args: argparse.Namespace) -> int:
