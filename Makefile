@@ -22,7 +22,7 @@ INSTALL = $(PIP) install --no-build-isolation --config-settings=build-dir=build/
 
 # Import names whose absence makes a test fail instead of skip.
 SMALL := numpy,ml_dtypes,pyarrow,tvm_ffi,nanoarrow,PIL,array_api_strict
-LARGE := $(SMALL),torch,jax,pandas,polars,mpi4py,nanobind,pybind11,cuda,dlpack,duckdb
+LARGE := $(SMALL),torch,jax,pandas,polars,mpi4py,nanobind,pybind11,pybind11_stubgen,cuda,dlpack,duckdb
 
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
