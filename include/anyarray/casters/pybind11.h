@@ -176,6 +176,7 @@ class anyarray_view_caster : public anyarray_result<R> {
     }
     const anyarray::CApi* const api = anyarray::casters::table();
     if (__builtin_expect(api == nullptr, 0)) throw error_already_set();
+    source_ = src.ptr();
     const anyarray::Status s = Taking::take(api, src.ptr(), convert, &taken_);
     return __builtin_expect(s == anyarray::Status::ok, 1) || refuse(s, src.ptr(), convert);
   }
@@ -183,7 +184,7 @@ class anyarray_view_caster : public anyarray_result<R> {
     if constexpr (optional) {
       if (!taken_.ok()) return std::nullopt;
     }
-    return P(*taken_);
+    return P(R(anyarray::detail::Fitting(), taken_.descriptor(), source_));
   }
 
  private:
@@ -198,6 +199,7 @@ class anyarray_view_caster : public anyarray_result<R> {
   }
 
   anyarray::Taken<R> taken_;
+  PyObject* source_;  // a copy has none of its own
 };
 
 /// Of an array, or std::optional of one: it owns its share, so it is valid wherever it goes.
