@@ -303,11 +303,13 @@ void test_sizes_without_elements_do_not_overflow() {
   const std::int64_t huge = 1LL << 40;
   const Described x(nullptr, f32, {huge, huge, huge, 0}, {4, 4, 4, 4});
   view<const float, 4, c_order> c;
-  CHECK((decltype(c)::from(x.d, &c)) && c.size() == 0 && c.empty());
+  CHECK((decltype(c)::from(x.d, &c)) && c.empty());
+  CHECK_EQ(c.size(), 0);
   c.stride(0);
   view<const float> any;
-  CHECK(view<const float>::from(x.d, &any) && any.size() == 0);
-  CHECK((view<float, 3>(nullptr, {huge, huge, 0}).size() == 0));
+  CHECK(view<const float>::from(x.d, &any) && any.empty());
+  CHECK_EQ(any.size(), 0);
+  CHECK((view<float, 3>(nullptr, {huge, huge, 0}).empty()));
 }
 
 // --- one of several ---------------------------------------------------------------------------------------------
@@ -352,7 +354,12 @@ void test_iteration() {
   CHECK_EQ(sum, 18.0f);
   auto i = every_third.begin();
   CHECK(i[2] == 6 && *(i + 3) == 9 && *(1 + i) == 3 && every_third.end() - i == 4 && i < every_third.end());
-  CHECK(*++i == 3 && *i++ == 3 && *i == 6 && *--i == 3 && *i-- == 3 && *i == 0);
+  CHECK_EQ(*++i, 3);
+  CHECK_EQ(*i++, 3);
+  CHECK_EQ(*i, 6);
+  CHECK_EQ(*--i, 3);
+  CHECK_EQ(*i--, 3);
+  CHECK_EQ(*i, 0);
   i += 2;
   i -= 1;
   CHECK(*i == 3 && i != every_third.begin() && i > every_third.begin() && i >= i && i <= i);
