@@ -204,6 +204,7 @@ void test_elements() {
   for (const auto& v :
        {view<int, 3>(data, {0, 2, 3}), view<int, 3>(data, {2, 0, 3}), view<int, 3>(data, {2, 3, 0}), view<int, 3>()}) {
     CHECK(listed(v).empty() && elements(v).empty());
+    CHECK_EQ(static_cast<int>(elements(v).size()), 0);
   }
   const std::int64_t shape[] = {2, 2, 3};
   const std::int64_t strides[] = {48, 24, 8};
