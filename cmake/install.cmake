@@ -5,7 +5,6 @@ include(CMakePackageConfigHelpers)
 set(_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/anyarray)
 set(_engine_dir ${CMAKE_INSTALL_DATADIR}/anyarray)
 set(_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-set(_engine_dir ${CMAKE_INSTALL_DATADIR}/anyarray)
 
 install(DIRECTORY include/anyarray DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
         FILES_MATCHING REGEX "\\.(h|def|pxd)$")

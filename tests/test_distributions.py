@@ -127,6 +127,34 @@ def test_wheel_is_what_auditwheel_lets_pass(wheel: Path, unpacked_wheel: Path) -
     assert {"GLIBC", "GLIBCXX"} <= seen
 
 
+@pytest.mark.parametrize(
+    ("backend", "requires", "language", "file"),
+    [
+        ("setuptools.build_meta", ["setuptools>=64"], "python", "setup.py"),
+        ("mesonpy", ["meson-python"], "meson", "meson.build"),
+    ],
+    ids=["setuptools", "meson-python"],
+)
+def test_other_backends_build_as_the_page_says(
+    backend: str, requires: list[str], language: str, file: str, wheel: Path, tmp_path: Path
+) -> None:
+    """The README's extension, built in isolation by the block of docs/packaging.md for this backend."""
+    project = tmp_path / "project"
+    project.mkdir()
+    for page, of, name in (("docs/packaging.md", language, file), ("README.md", "cpp", "norm.cpp")):
+        (block,) = re.findall(rf"^```{of}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
+        (project / name).write_text(block, encoding="utf-8")
+    needed = [*requires, f"anyarray @ {wheel.as_uri()}"]
+    lines = ("[build-system]", f"requires = {needed}", f'build-backend = "{backend}"')
+    lines += ("[project]", 'name = "norm"', 'version = "1.0"')
+    (project / "pyproject.toml").write_text("\n".join(lines), encoding="utf-8")
+    site = tmp_path / "site"
+    with zipfile.ZipFile(pip_wheel(tmp_path / "wheel", project)) as archive:
+        archive.extractall(site)
+    check = "import norm; print(norm.norm(memoryview(bytes(16)).cast('d', (1, 2))))"
+    assert python("-c", check, PYTHONPATH=str(site)) == "0.0\n"
+
+
 def test_package_is_built_in_isolation(wheel: Path, tmp_path: Path) -> None:
     """The build has nothing but what it requires, and no option names a folder."""
     source = Path(__file__).parent / "downstream" / "wheel"

@@ -19,13 +19,17 @@ namespace anyarray {
 __attribute__((visibility("hidden"))) const CApi* built_in_table(const char* extension) noexcept;
 #endif
 
-/// The table of this interpreter; null with ImportError set when anyarray is missing, of another major
-/// version, or too old (the sentence says what to upgrade). `minor`: that of the newest row that the extension
-/// can't do without (ANYARRAY_SINCE_…); before it calls a newer one it asks `api->minor`.
+/// The table of this interpreter. Null with an exception set: what the import of anyarray raised (ModuleNotFoundError
+/// where it is missing); ImportError where it is of another major version or too old (the sentence says what to
+/// upgrade). `minor`: that of the newest row that the extension can't do without (ANYARRAY_SINCE_…); before it calls a
+/// newer one it asks `api->minor`.
 inline const CApi* import_anyarray(std::uint32_t minor = c_api_minor) noexcept {
 #ifdef ANYARRAY_ENGINE
   const CApi* api = built_in_table(ANYARRAY_ENGINE);
 #else
+  PyObject* const package = PyImport_ImportModule("anyarray");  // PyCapsule_Import would hide why it can't be imported
+  if (package == nullptr) return nullptr;
+  Py_DECREF(package);
   auto* api = static_cast<const CApi*>(PyCapsule_Import(c_api_capsule, 0));
 #endif
   if (api == nullptr) return nullptr;

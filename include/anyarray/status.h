@@ -2,6 +2,9 @@
 // What a try can end in, and the words that go with it. Includes nothing but the C headers named
 // below; every layer includes this file. No exception is thrown anywhere below src/python.
 #pragma once
+#if __cplusplus < 201703L
+#error "anyarray's headers need C++17: compile with -std=c++17 or newer"
+#endif
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>

@@ -45,3 +45,13 @@ def test_refused(path: Path, compiler: Compiler, flags: list[str]) -> None:
     assert refused.returncode != 0, f"{compiler.name} compiles {path.name} with -DREFUSED"
     (says,) = re.findall(r"^// says: (.+)$", path.read_text(), re.M)
     assert re.search(says, refused.stdout), f"{compiler.name} doesn't say {says!r}:\n{refused.stdout}"
+
+
+@pytest.mark.parametrize("compiler", toolchain.compilers(), ids=lambda c: c.name)
+@pytest.mark.parametrize("header", ["view.h", "anyarray.h", "array.h", "python.h", "copy.h", "produce.h"])
+def test_an_older_standard_is_told_what_is_needed(header: str, compiler: Compiler, tmp_path: Path) -> None:
+    source = tmp_path / "old.cpp"
+    source.write_text(f"#include <anyarray/{header}>\n")
+    done = compiler.run(source, "-fsyntax-only", "-std=c++14", toolchain.python_include())
+    first = next(line for line in done.stdout.splitlines() if "error" in line)
+    assert "need C++17" in first, done.stdout

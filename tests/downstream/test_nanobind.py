@@ -689,6 +689,9 @@ def test_the_page_builds_and_prints_what_it_says(built: Path, monkeypatch: pytes
     source = (HERE / "nanobind_module" / "docs.cpp").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```cpp\n(#include <anyarray/casters/nanobind.h>.*?)^```", page, re.M | re.S)
     assert source.split("\n", 2)[2] == block
+    (block,) = re.findall(r"^```cmake\n(.*?)^```", page, re.M | re.S)
+    example = (HERE.parents[1] / "examples" / "nanobind" / "CMakeLists.txt").read_text(encoding="utf-8")
+    assert example.split("\n", 1)[1].replace("filters.cpp", "docs.cpp").replace("filters", "docs_nb") == block
     monkeypatch.syspath_prepend(str(built))
     (session,) = [text for text in re.findall(r"^```pycon\n(.*?)^```", page, re.M | re.S) if "docs_nb" in text]
     test = doctest.DocTestParser().get_doctest(session, {}, "docs/casters.md", None, 0)

@@ -48,6 +48,38 @@ def headers_of(minor: int, folder: Path) -> Path:
     return prefix
 
 
+# Before there were typed views.
+NORM_OF_MINOR_0 = r"""
+#include <anyarray/python.h>
+#include <cmath>
+
+static const anyarray::CApi* api;
+
+static PyObject* norm(PyObject*, PyObject* x) {
+  anyarray::Request wanted;
+  wanted.has_dtype = true;
+  wanted.dtype = anyarray::make_dtype(anyarray::TypeCode::float_, 64);
+  wanted.ndim = 2;
+  wanted.order = anyarray::Order::c;
+  const anyarray::Borrowed a = anyarray::borrow(api, x, &wanted);
+  if (!a.ok()) return nullptr;
+  double sum = 0;
+  for (std::int64_t i = 0; i < a->shape[0] * a->shape[1]; ++i) {
+    const double value = static_cast<const double*>(a->data)[i];
+    sum += value * value;
+  }
+  return PyFloat_FromDouble(std::sqrt(sum));
+}
+
+static PyMethodDef methods[] = {{"norm", norm, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, "norm", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
+
+PyMODINIT_FUNC PyInit_norm() {
+  api = anyarray::import_anyarray();
+  return api != nullptr ? PyModule_Create(&module) : nullptr;
+}
+"""
+
 USE = """
 import array, sys, anyarray
 data = array.array("d", [1.0, 2.0, 3.0])
@@ -92,6 +124,8 @@ def test_old_extension_runs_with_this_anyarray(minor: int, tmp_path: Path) -> No
     )
     for source in [HERE / "extension" / "norm.cpp", *(HERE / "plain_c").glob("*.c")]:
         shutil.copy(source, tmp_path)
+    if minor == 0:
+        (tmp_path / "norm.cpp").write_text(NORM_OF_MINOR_0, encoding="utf-8")
     build(tmp_path, tmp_path / "build", prefix, f"-DPython_EXECUTABLE={sys.executable}")
     python(f"import sys; sys.argv += {modules}\n{USE}", tmp_path / "build")
 
@@ -140,6 +174,27 @@ def test_newer_extension_says_what_to_upgrade(
         f"this extension was built for anyarray's C API 0.{newest_minor()}, "
         f"the installed anyarray has {major}.{minor}: {advice}\n"
     )
+
+
+@pytest.mark.parametrize("raised", ["ModuleNotFoundError", "KeyboardInterrupt", "OSError"])
+@pytest.mark.parametrize("module", ["rows", "typed"])
+def test_why_the_package_cannot_be_imported(extensions: Path, module: str, raised: str) -> None:
+    """What its import raises comes through, and isn't made an ImportError that says nothing."""
+    code = f"""
+import importlib.abc, sys
+
+class Broken(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, *_):
+        if name == "anyarray":
+            raise {raised}("why " + name)
+
+sys.meta_path.insert(0, Broken())
+try:
+    import {module}
+except BaseException as error:
+    print(type(error).__name__, error)
+"""
+    assert python(code, extensions) == f"{raised} why anyarray\n"
 
 
 def test_newer_extension_that_needs_old_rows_alone(extensions: Path) -> None:

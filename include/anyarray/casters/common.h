@@ -11,7 +11,7 @@
 namespace anyarray {
 namespace ANYARRAY_HIDDEN casters {
 
-/// The function table of this extension, imported with the first use. Null with ImportError set.
+/// The function table of this extension, imported with the first use. Null with an exception set.
 inline const CApi* table() noexcept {
   const CApi*& api = detail::current_state().api;
   if (__builtin_expect(api == nullptr, 0)) api = import_anyarray();
