@@ -176,6 +176,7 @@ class anyarray_view_caster : public anyarray_result<R> {
     }
     const anyarray::CApi* const api = anyarray::casters::table();
     if (__builtin_expect(api == nullptr, 0)) throw error_already_set();
+    if constexpr (copies) source_ = src.ptr();
     const anyarray::Status s = Taking::take(api, src.ptr(), convert, &taken_);
     return __builtin_expect(s == anyarray::Status::ok, 1) || refuse(s, src.ptr(), convert);
   }
@@ -183,11 +184,13 @@ class anyarray_view_caster : public anyarray_result<R> {
     if constexpr (optional) {
       if (!taken_.ok()) return std::nullopt;
     }
+    if constexpr (copies) return P(R(anyarray::detail::Fitting(), taken_.descriptor(), source_));
     return P(*taken_);
   }
 
  private:
-  using Taking = anyarray::casters::Taking<R, !std::is_same_v<P, R>>;
+  static constexpr bool copies = !std::is_same_v<P, R>;
+  using Taking = anyarray::casters::Taking<R, copies>;
 
   __attribute__((cold, noinline)) static bool refuse(anyarray::Status s, PyObject* obj, bool convert) {
     using anyarray::casters::Argument;
@@ -198,6 +201,7 @@ class anyarray_view_caster : public anyarray_result<R> {
   }
 
   anyarray::Taken<R> taken_;
+  PyObject* source_;  // of or_copy: a copy doesn't know what it was made of
 };
 
 /// Of an array, or std::optional of one: it owns its share, so it is valid wherever it goes.
