@@ -92,8 +92,8 @@ class array {
   array(const array&) noexcept = default;
   array(array&& o) noexcept : held_(static_cast<Held&&>(o.held_)), view_(o.view_) { o.view_ = view_type(); }
   array& operator=(array o) noexcept {
+    view_ = o.view_;  // first: the end of what was held may run code that reads this array
     held_ = static_cast<Held&&>(o.held_);
-    view_ = o.view_;
     return *this;
   }
   ~array() = default;
@@ -182,7 +182,10 @@ class array {
   template <class Index>
   typename view_type::reference operator[](Index i) const&& = delete;
   const Held& held() const& noexcept { return held_; }
-  Held held() && noexcept { return static_cast<Held&&>(held_); }
+  Held held() && noexcept {
+    view_ = view_type();
+    return static_cast<Held&&>(held_);
+  }
   /// A new aa.Array that shares the memory; null with an exception set. Needs the GIL.
   PyObject* to_array(const CApi* api) const noexcept { return held_.to_array(api); }
 

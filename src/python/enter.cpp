@@ -34,7 +34,7 @@ PyThreadState* current_thread() noexcept {
 bool run_inside(State& s, void (*run)(void*), void* argument) noexcept {
   if (Py_IsInitialized() == 0) return false;
   PyThreadState* now = current_thread();
-  if (now != nullptr && PyThreadState_GetInterpreter(now) == s.interpreter) {
+  if (now != nullptr && PyInterpreterState_GetID(PyThreadState_GetInterpreter(now)) == s.interpreter_id) {
     run(argument);
     return true;
   }

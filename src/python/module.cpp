@@ -348,6 +348,7 @@ int module_exec(PyObject* module) {
   m->state = s;
   s->cx.python = s;
   s->interpreter = PyInterpreterState_Get();
+  s->interpreter_id = PyInterpreterState_GetID(s->interpreter);
   s->main_interpreter = s->interpreter == PyInterpreterState_Main();
   c_api_fill(*s);
   if (!package_init(*s, module) || !names_init(s->cx.names) || !dtype_type_init(*s, module) ||

@@ -78,6 +78,7 @@ struct State {
   std::int64_t tables = 0;      ///< capsules of it that live
   PyObject* package = nullptr;  ///< name of the package that the engine's module is in
   PyInterpreterState* interpreter = nullptr;
+  std::int64_t interpreter_id = -1;  ///< a later one may have the address of one that ended
   bool main_interpreter = true;
   bool closed = false;      ///< the module is gone; only arrays and exports that outlived it remain
   std::int64_t arrays = 0;  ///< Array objects that live

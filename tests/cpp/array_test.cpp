@@ -95,8 +95,24 @@ void test_sharing() {
     CHECK((!array<int, 3>(held).ok() && !array<float, 2>(held).ok() && !array<int, 2, c_order>(held).ok()));
     Held taken = array<int, 2>(held).held();  // of a temporary: moved out
     CHECK(taken.ok());
+    a = array<int, 2>(held);
+    const Held left = std::move(a).held();
+    CHECK(left.ok() && !a.ok() && a->size() == 0);  // NOLINT(bugprone-use-after-move)
   }
   CHECK_EQ(released, 1);
+}
+
+/// The end of what was held may run code that reads the array: Python's, say.
+void test_assignment_is_done_before_the_end_of_what_was_held() {
+  static array<int, 1> current;
+  static int seen = 0;
+  int first[] = {1};
+  int second[] = {2};
+  const auto look = [](void*) { seen = current.ok() && current->data() == current.held()->data ? current(0) : -1; };
+  current = array<int, 1>::own(view<int, 1>(first, {1}), look, nullptr);
+  current = array<int, 1>::own(view<int, 1>(second, {1}), nullptr, nullptr);
+  CHECK_EQ(seen, 2);
+  current = {};
 }
 
 void test_own() {
@@ -241,6 +257,7 @@ int main() {
   test_make();
   test_one_that_holds_nothing();
   test_sharing();
+  test_assignment_is_done_before_the_end_of_what_was_held();
   test_own();
   test_adopt();
   test_threads();

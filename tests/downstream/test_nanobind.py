@@ -354,6 +354,51 @@ def test_a_copied_parameter_still_knows_its_kind(m: Any) -> None:
     assert isinstance(m.as_given_copy(torch.ones(2, dtype=torch.float64)), torch.Tensor)
 
 
+class Fresh:
+    """A sequence that keeps nothing of what it gives."""
+
+    def __init__(self, make: Any) -> None:
+        self.make = make
+
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, index: int) -> Any:
+        if index > 2:
+            raise IndexError
+        return self.make()
+
+
+def test_copies_in_containers_know_what_they_were_made_of(m: Any) -> None:
+    ended: list[int] = []
+
+    class Mine:
+        """Its end is seen."""
+
+        def __init__(self) -> None:
+            self.array = D.copy()
+
+        def __dlpack__(self, **keywords: Any) -> Any:
+            return self.array.__dlpack__(**keywords)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (1, 0)
+
+        def __del__(self) -> None:
+            ended.append(m.total(D))
+
+    def look(x: Any) -> None:
+        assert isinstance(x, Mine)
+        assert ended == []
+
+    assert m.first_copy_in(Fresh(Mine), look).tolist() == [2, 4, 6]
+    gc.collect()
+    assert len(ended) == 3
+    torch = needs("torch")
+    result = m.first_copy_in(Fresh(lambda: torch.ones(2, dtype=torch.float64)), type)
+    assert isinstance(result, torch.Tensor)
+
+
 def test_views_as_results(m: Any) -> None:
     copy = m.copy_of(F)
     assert copy.tolist() == F.tolist()
@@ -557,6 +602,62 @@ def test_a_refusal_that_can_not_be_repeated(m: Any) -> None:
             return (1, 0)
 
     assert "taken when it was asked again" in why(m.total, Moody())
+
+
+class Outer:
+    """Its export asks a function for what is inside, and passes over the refusal."""
+
+    asked = 0
+
+    def __init__(self, call: Any, inner: Any) -> None:
+        self.call, self.inner = call, inner
+
+    def __dlpack__(self, **_: Any) -> Any:
+        Outer.asked += 1
+        with contextlib.suppress(TypeError):
+            self.call(self.inner)
+        raise ValueError("of the outer one")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def test_a_refusal_handled_while_an_argument_is_taken(m: Any) -> None:
+    for _ in range(20):
+        assert why(m.total, Outer(m.total, F)).endswith("isn't view[const float64, 1]: ValueError: of the outer one")
+
+
+def test_asking_again_does_not_double_with_each_level(m: Any) -> None:
+    nested: Any = F
+    for _ in range(20):
+        nested = Outer(m.total, nested)
+    Outer.asked = 0
+    assert "of the outer one" in why(m.total, nested)
+    assert Outer.asked < 20**3  # not 2**20
+
+
+def test_what_ends_everything_has_room_among_refusals(m: Any) -> None:
+    assert m.variants([D] * 200 + [F]) == 200 * 6 + 6
+    for error in (KeyboardInterrupt, MemoryError):
+        with pytest.raises(error):
+            m.variants([D] * 200 + [Raising(error())])
+
+
+def test_the_table_stays_when_the_package_is_taken_out_of_sys_modules(built: Path) -> None:
+    code = (
+        "import gc, sys, arrays_nb as m\n"
+        "x, wrong = memoryview(bytearray(24)).cast('d'), memoryview(bytearray(24)).cast('f')\n"
+        "held = m.give_back(wrong)\n"
+        "for name in [name for name in sys.modules if name.startswith('anyarray')]: del sys.modules[name]\n"
+        "gc.collect()\n"
+        "assert m.total(x) == 0 and type(m.give_back(wrong)) is type(held) and held.tolist() == [0] * 6\n"
+        "assert type(held).__mro__\n"
+        "try: m.total(wrong)\n"
+        "except TypeError as error: assert 'nothing is converted' in str(error)\n"
+        "import anyarray\n"
+        "assert m.total(anyarray.view(x)) == 0 and anyarray.view(m.make(3)).shape == (3,)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=built, check=True, env=environment())
 
 
 # Without the last line, and without anyarray ----------------------------------------------------------------------

@@ -403,6 +403,13 @@ def test_results_of_the_callers_kind(m: Any, name: str) -> None:
         assert call(other).tolist() == [2, 4, 6]
 
 
+def test_a_copied_parameter_still_knows_its_kind(m: Any) -> None:
+    torch = needs("torch")
+    assert m.as_given_copy(torch.ones(2, dtype=torch.float64)).tolist() == [2, 2]
+    assert isinstance(m.as_given_copy(torch.ones(2, dtype=torch.float64)), torch.Tensor)
+    assert type(m.as_given_copy(D)) is np.ndarray
+
+
 def test_views_as_results_follow_the_policy(m: Any) -> None:
     copy = m.copy_of(F)
     assert copy.tolist() == F.tolist()
@@ -791,3 +798,65 @@ def test_calls_of_several_threads(m: Any) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+# Several interpreters ---------------------------------------------------------------------------------------------
+
+INTERPRETERS = """
+import sys
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+import each_pb as m
+
+WORK = f'''
+import sys
+sys.path[:0] = {sys.path!r}
+import each_pb as m
+x, wrong = memoryview(bytearray(24)), memoryview(bytearray(24)).cast("i")
+assert m.size(x) == 24
+for _ in range(3):
+    try:
+        m.size(wrong)
+    except TypeError as error:
+        assert "int32, uint8 was asked for" in str(error), error
+m.keep(x)  # what was kept is of an interpreter that ended, whose address this one may have
+'''
+
+
+class Inside:
+    def __dlpack__(self, **_):
+        one()
+        raise ValueError("of the outer one")
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+def one():
+    identifier = interpreters.create()
+    failed = interpreters.run_string(identifier, WORK)
+    interpreters.destroy(identifier)
+    assert failed is None, failed.formatted
+
+
+for _ in range(3):
+    try:
+        m.size(Inside())  # another interpreter on this thread, between a refusal and its reason
+    except TypeError as error:
+        text = str(error)
+assert text.count("ValueError: of the outer one") == 2, text
+for _ in range(20):
+    one()
+assert m.size(bytearray(3)) == 3
+print("done")
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="pybind11 knows interpreters from 3.12 on")
+def test_interpreters(built: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(built), *sys.path])}
+    command = [sys.executable, "-c", INTERPRETERS]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

@@ -132,6 +132,8 @@ class ViewArgument : public Asked {
     if (taken_.ok()) show(taken_.descriptor());
     return value_;
   }
+  /// What value().source() gives; borrowed.
+  PyObject* source() noexcept { return static_cast<PyObject*>(const_cast<void*>(value().source())); }
   /// A new reference that keeps value() valid for longer than this object; null with an exception set.
   PyObject* keep() noexcept {
     if (!taken_.ok()) return Py_INCREF(Py_None), Py_None;

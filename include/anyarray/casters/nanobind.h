@@ -124,6 +124,12 @@ class anyarray_view_parameter : public anyarray_read<P> {
     PyObject* const keeper = this->argument_.keep();
     if (keeper == nullptr) return PyErr_Clear(), false;
     this->cleanup_->append(keeper);
+    if constexpr (copies) {  // a copy doesn't keep what it was made of
+      if (PyObject* const source = this->argument_.source()) {
+        Py_INCREF(source);
+        this->cleanup_->append(source);
+      }
+    }
     return true;
   }
 };

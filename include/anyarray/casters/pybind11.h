@@ -178,10 +178,14 @@ class anyarray_view_caster : public anyarray_result<R> {
     }
     const anyarray::CApi* const api = anyarray::casters::table();
     if (__builtin_expect(api == nullptr, 0)) throw error_already_set();
-    source_ = src.ptr();
+    if constexpr (copies) source_ = src.ptr();
     const anyarray::Status s = Taking::take(api, src.ptr(), convert, &taken_);
     if (__builtin_expect(s != anyarray::Status::ok, 0)) return refuse(s, src.ptr(), convert);
-    new (&shown_) P(R(anyarray::detail::Fitting(), taken_.descriptor(), source_));
+    if constexpr (copies) {
+      new (&shown_) P(R(anyarray::detail::Fitting(), taken_.descriptor(), source_));
+    } else {
+      new (&shown_) P(*taken_);
+    }
     return true;
   }
   operator Value() noexcept {
@@ -192,7 +196,8 @@ class anyarray_view_caster : public anyarray_result<R> {
   }
 
  private:
-  using Taking = anyarray::casters::Taking<R, !std::is_same_v<P, R>>;
+  static constexpr bool copies = !std::is_same_v<P, R>;
+  using Taking = anyarray::casters::Taking<R, copies>;
 
   __attribute__((cold, noinline)) static bool refuse(anyarray::Status s, PyObject* obj, bool convert) {
     using anyarray::casters::Argument;
@@ -209,7 +214,7 @@ class anyarray_view_caster : public anyarray_result<R> {
   union {
     P shown_;
   };
-  PyObject* source_;  // a copy has none of its own
+  PyObject* source_;  // of or_copy: a copy doesn't know what it was made of
 };
 
 /// Of an array, or std::optional of one: it owns its share, so it is valid wherever it goes.

@@ -26,6 +26,8 @@ namespace ANYARRAY_HIDDEN casters {
 /// Asks again for what was refused: the exception with the whole trace is set then. `ok` and no error: taken now.
 using AskAgain = Status (*)(const CApi* api, PyObject* object);
 
+inline const CApi* table() noexcept;  // common.h
+
 namespace detail {
 
 struct Note {
@@ -44,10 +46,10 @@ struct State {
   std::uint64_t number = 0;       // grows with each note, and each wrapped call that fails
   std::uint32_t active = 0;       // wrapped calls under way, on all threads
   std::uint32_t n = 0;            // notes there are
-  std::uint64_t failed_at = 0;    // `number` when the last wrapped call failed
-  PyObject* failed = nullptr;     // its exception: compared, never followed
-  Note notes[64];                 // more are let go: only words are lost
-  void (*originals[8])() = {};    // the vectorcall functions that were wrapped: of a library, not of each function
+  PyObject* failed = nullptr;     // `args` of the last exception of a wrapped call inside of others, held: no other has
+                               // their address, while the exception, held, would keep the frames that it went through
+  Note notes[64];               // see add_note()
+  void (*originals[8])() = {};  // the vectorcall functions that were wrapped: of a library, not of each function
 };
 
 inline State state;
@@ -59,6 +61,7 @@ inline State& state_of_thread() noexcept {
   if (s.interpreter != interpreter) {
     s.interpreter = interpreter;
     s.api = nullptr;
+    s.failed = nullptr;  // of the other interpreter, whose lock isn't held
   }
   return s;
 }
@@ -92,10 +95,12 @@ inline void restore_error(PyObject* error) noexcept {
 #endif
 }
 
-/// Notes something for the call under way on this thread; false where none is.
+/// Notes something for the call under way on this thread; false where none is. Of too many refusals the later ones are
+/// let go, which loses words alone; some room is left for exceptions.
 inline bool add_note(PyObject* object, AskAgain ask, const char* parameter) noexcept {
   State& s = current_state();
-  if (s.active == 0 || s.n == sizeof s.notes / sizeof s.notes[0]) return false;
+  constexpr std::uint32_t most = sizeof s.notes / sizeof s.notes[0];
+  if (s.active == 0 || s.n >= (ask != nullptr ? most - 8 : most)) return false;
   Py_INCREF(object);
   s.notes[s.n++] = {object, ask, parameter, PyThread_get_thread_ident(), ++s.number};
   return true;
@@ -145,14 +150,22 @@ inline PyObject* attribute(PyObject* object, const char* name) noexcept {
 /// reference; null where that can't be told.
 using HeadOf = PyObject* (*)(PyObject* function);
 
-/// Whether it is that TypeError: made just now, not one that came out of what the function called.
-inline bool is_overload_error(PyObject* error, PyObject* function, HeadOf head_of, bool from_inside) noexcept {
-  if (reinterpret_cast<PyObject*>(Py_TYPE(error)) != PyExc_TypeError || from_inside) return false;
+/// Whether no Python code has seen this TypeError yet.
+inline bool is_fresh(PyObject* error) noexcept {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(error)) != PyExc_TypeError) return false;
   PyObject* const traceback = PyException_GetTraceback(error);
   PyObject* const cause = PyException_GetCause(error);
   Py_XDECREF(traceback);
   Py_XDECREF(cause);
-  if (traceback != nullptr || cause != nullptr) return false;
+  return traceback == nullptr && cause == nullptr;
+}
+
+/// Whether it is that TypeError: made just now, not one that came out of what the function called.
+inline bool is_overload_error(PyObject* error, PyObject* function, HeadOf head_of, const State& s) noexcept {
+  if (!is_fresh(error)) return false;
+  PyObject* const args = s.failed != nullptr ? attribute(error, "args") : nullptr;
+  Py_XDECREF(args);
+  if (args != nullptr && args == s.failed) return false;
   PyObject* const start = head_of(function);
   PyObject* const middle = PyUnicode_FromString(" arguments. The following argument types are supported:\n");
   PyObject* const text = PyObject_Str(error);
@@ -224,7 +237,8 @@ inline PyObject* reason_of(PyObject* error) noexcept {
 /// The reason of one refusal as a line of `*lines`, which is replaced; `*cause` is its exception where there is none
 /// yet. False with an exception set where the object, asked again, was interrupted.
 inline bool add_reason(const Note& note, PyObject** lines, PyObject** cause) noexcept {
-  const Status s = note.ask(current_state().api, note.object);
+  const CApi* const api = table();  // another interpreter may have been here since
+  const Status s = api != nullptr ? note.ask(api, note.object) : Status::interrupted;
   PyObject* const error = fetch_error();
   if (s == Status::interrupted && error != nullptr) return restore_error(error), false;
   PyObject* const type = type_name(note.object);
@@ -249,12 +263,24 @@ inline bool add_reason(const Note& note, PyObject** lines, PyObject** cause) noe
   return true;
 }
 
+/// How many words for refusals are asked for inside of each other. An object that is asked may call functions that
+/// refuse others, which are asked, and call: each level would double the questions.
+struct Asking {
+  static int& depth() noexcept {
+    static thread_local int n = 0;
+    return n;
+  }
+  Asking() noexcept { ++depth(); }
+  ~Asking() { --depth(); }
+};
+
 /// Puts the reasons behind the text of `error`. False with another exception set.
 inline bool add_reasons(PyObject* error, const Note* notes, std::uint32_t n) noexcept {
   PyObject* const head = PyObject_Str(error);
   PyObject* lines = head != nullptr ? PyUnicode_FromFormat("%U\n", head) : nullptr;
   PyObject* cause = nullptr;
   bool going = lines != nullptr;
+  const Asking asking;
   for (std::uint32_t i = 0; going && i < n; ++i) {
     bool again = false;  // for the same parameter type: what was asked last is what the library gave up after
     for (std::uint32_t k = i + 1; k < n; ++k) {
@@ -281,7 +307,6 @@ __attribute__((cold, noinline))
 #endif
 inline PyObject* settle(State& s, PyObject* function, HeadOf head_of, PyObject* result, std::uint64_t before) noexcept {
   PyObject* error = result == nullptr ? fetch_error() : nullptr;
-  const bool from_inside = s.failed_at > before && error == s.failed;
   Note mine[sizeof s.notes / sizeof s.notes[0]];
   std::uint32_t n = 0;
   std::uint32_t kept = 0;
@@ -303,17 +328,17 @@ inline PyObject* settle(State& s, PyObject* function, HeadOf head_of, PyObject* 
     Py_XDECREF(error);
     result = nullptr;
     error = waiting;
-  } else if (error != nullptr && n > 0 && is_overload_error(error, function, head_of, from_inside) &&
+  } else if (error != nullptr && n > 0 && Asking::depth() < 2 && is_overload_error(error, function, head_of, s) &&
              !add_reasons(error, mine, n)) {
     Py_DECREF(error);
     error = fetch_error();
   }
   for (std::uint32_t i = 0; i < n; ++i) Py_DECREF(mine[i].object);
-  if (error != nullptr) {
-    s.failed_at = ++s.number;
-    s.failed = error;
-    restore_error(error);
-  }
+  if (error != nullptr) ++s.number;  // for the calls around this one
+  PyObject* const before_it = s.failed;
+  s.failed = error != nullptr && s.active > 0 && is_fresh(error) ? attribute(error, "args") : nullptr;
+  Py_XDECREF(before_it);
+  if (error != nullptr) restore_error(error);
   return result;
 }
 

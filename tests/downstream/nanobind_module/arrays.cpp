@@ -177,6 +177,15 @@ void containers(nb::module_& m) {
     return total;
   });
   m.def("two", [](std::array<view<const double, 1>, 2> xs) { return sum(xs[0]) - sum(xs[1]); });
+  m.def("variants", [](std::vector<std::variant<view<const float, 1>, view<const double, 1>>> xs) {
+    double total = 0;
+    for (const auto& x : xs) total += std::visit([](auto typed) { return sum(typed); }, x);
+    return total;
+  });
+  m.def("first_copy_in", [](std::vector<or_copy<view<const float, 1>>> xs, nb::callable look) {
+    look(nb::borrow(static_cast<PyObject*>(const_cast<void*>(xs[0].source()))));
+    return given_like{twice(xs[0]), xs[0]};
+  });
   m.def("arrays_back", [](std::vector<array<const double, 1>> xs) { return xs; });
   m.def("cast_view", [](nb::handle h) { return nb::cast<view<const double, 1>>(h).extent(0); });
   m.def("cast_array", [](nb::handle h) {
