@@ -354,7 +354,7 @@ void test_refusals() {
   Source s(&one, of<float>, {1});
   Request r;
   r.ndim = 2;
-  CHECK(Made(s.desc, r).refused(Status::mismatch, "1 dimensions, 2 were asked for"));
+  CHECK(Made(s.desc, r).refused(Status::mismatch, "ndim 1, 2 was asked for"));
   r = Request();
   r.device = {DeviceType::cuda, 0};
   CHECK(Made(s.desc, r).refused(Status::device, "cuda:0 was asked for"));

@@ -124,7 +124,7 @@ Status meets(const Descriptor& d, const Request& r, Reason* why) noexcept {
     return wrong_device(d.device, r.device, why);
   }
   Unmet unmet(why);
-  if (r.ndim >= 0 && d.ndim != r.ndim) unmet.add("the array has %d dimensions, %d were asked for", d.ndim, int{r.ndim});
+  if (r.ndim >= 0 && d.ndim != r.ndim) unmet.add("the array has ndim %d, %d was asked for", d.ndim, int{r.ndim});
   if (!has_wanted_dtype(d.dtype, r)) wrong_dtype(d.dtype, r, unmet);
   if (r.writable && d.readonly()) unmet.add("the array is read-only, writable memory was asked for");
   if (r.order == Order::c && !d.c_contiguous()) {

@@ -92,7 +92,7 @@ void test_meets() {
   r.ndim = 2;
   expect(d, r, Status::ok);
   r.ndim = 0;
-  expect(d, r, Status::mismatch, "2 dimensions, 0");
+  expect(d, r, Status::mismatch, "ndim 2, 0");
   r = Request{};
 
   r.writable = true;

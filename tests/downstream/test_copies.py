@@ -188,7 +188,7 @@ def test_choice_of_dtype(copies: Any) -> None:
 
 def test_what_cannot_be_met(copies: Any) -> None:
     x = np.zeros((2, 3), "f4")
-    assert copies.copied(x, ndim=3) == "mismatch: the array has 2 dimensions, 3 were asked for"
+    assert copies.copied(x, ndim=3) == "mismatch: the array has ndim 2, 3 was asked for"
     assert copies.copied(x, device="cuda:0") == "other device: a copy is made on the host, cuda:0 was asked for"
     assert copies.copied(x, device="cpu").device == "cpu"
     assert copies.copied(np.broadcast_to(np.int8(1), (2**31, 2**31)), ("float64",)).startswith("no memory: ")

@@ -125,7 +125,7 @@ def test_order_is_required(m: Any) -> None:
 def test_rank_and_dtype_are_required(m: Any) -> None:
     reasons = why(m.matrix, F)
     assert reasons.startswith("argument of type numpy.ndarray isn't view[const float32, 2]: ")
-    assert "1 dimensions, 2 were asked for" in reasons
+    assert "ndim 1, 2 was asked for" in reasons
     assert "dtype float64, float32 was asked for" in why(m.matrix, MATRIX.astype("f8"))
     assert "dtype >f4" in why(m.matrix, MATRIX.astype(">f4"))
     assert m.any_rank(np.float32(1)) == 0
@@ -253,7 +253,7 @@ def test_copies_only_where_the_type_says_so(m: Any) -> None:
 
 def test_copies_are_refused_where_a_kind_would_go(m: Any) -> None:
     assert "complex64 can't be cast to float32" in why(m.copied, np.ones(2, "c8"))
-    assert "2 dimensions, 1 were asked for" in why(m.copied, MATRIX)
+    assert "ndim 2, 1 was asked for" in why(m.copied, MATRIX)
     assert "sequence" in why(m.copied, [1.0])
 
 
