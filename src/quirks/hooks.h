@@ -99,6 +99,7 @@ Status drop_arrow_stream(Context& cx, const Match& match, Route& route) noexcept
 Status drop_buffer(Context& cx, const Match& match, Route& route) noexcept;
 Status find_torch_flags(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_torch_table(Context& cx, const Match& match, Route& route) noexcept;
+Status trust_torch_table(Context& cx, const Match& match, Route& route) noexcept;
 Status hook_jax_buffer(Context& cx, const Match& match, Route& route) noexcept;
 Status hook_jax_export(Context& cx, const Match& match, Route& route) noexcept;
 Status drop_inherited(Context& cx, const Match& match, Route& route) noexcept;

@@ -118,6 +118,12 @@ Status drop_torch_table(Context& cx, const Match& match, Route& route) noexcept 
   return Status::ok;
 }
 
+Status trust_torch_table(Context& cx, const Match& match, Route& route) noexcept {
+  const bool is_torch = loaded("torch", "Tensor") == reinterpret_cast<PyObject*>(match.base);
+  if (is_torch && inherits(cx, match, Protocol::dlpack_exchange)) route.traits |= trait_exact_table;
+  return Status::ok;
+}
+
 Status torch_fake_before(Context&, PyObject*, const Request&, Failure& why) noexcept {
   return because(Status::guarded, &why.reason,
                  "a FakeTensor has no memory: it stands for a shape and a dtype only; pass the real tensor that it "

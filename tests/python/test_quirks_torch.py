@@ -206,6 +206,30 @@ def test_torch_override_that_comes_later() -> None:
     assert aa.view(x).shape == (2,)
 
 
+@quirk("torch_table")
+def test_torch_table_says_errors_by_its_result() -> None:
+    torch = torch_module()
+    for x in (torch.ones(3, 3).to_sparse(), torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)):
+        first = aa.explain(x, policy=["dlpack_exchange"]).attempts[0]
+        assert (first.protocol, first.status) == ("dlpack_exchange", "failed") and first.exception is not None
+    for shape in ((), (0,), (3,), (2, 0, 3), (1,) * 12):
+        x = torch.zeros(shape, dtype=torch.int16)
+        for y in (x, x.mT if x.ndim > 1 else x):
+            v = aa.view(y, policy=["dlpack_exchange"])
+            assert (v.ptr, v.shape, v.device) == (y.data_ptr(), tuple(y.shape), "cpu")
+
+
+@quirk("torch_table")
+def test_torch_table_of_a_subclass_is_asked_for_errors() -> None:
+    torch = torch_module()
+
+    class Own(torch.Tensor):  # type: ignore[misc, name-defined]
+        __dlpack_c_exchange_api__ = type(aa.view(bytearray(3))).__dlpack_c_exchange_api__
+
+    with pytest.raises(aa.ExchangeError, match="dlpack_exchange: failed"):
+        aa.view(torch.ones(3).as_subclass(Own), policy=["dlpack_exchange"])
+
+
 @quirk("torch_fake")
 @pytest.mark.parametrize("policy", [None, ["dlpack_exchange"], ["dlpack"], ["array_method"]])
 @pytest.mark.parametrize("offset", [0, 2])

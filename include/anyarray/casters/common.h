@@ -11,13 +11,6 @@
 namespace anyarray {
 namespace ANYARRAY_HIDDEN casters {
 
-/// The function table of this extension, imported with the first use. Null with an exception set.
-inline const CApi* table() noexcept {
-  const CApi*& api = detail::current_state().api;
-  if (__builtin_expect(api == nullptr, 0)) api = import_anyarray();
-  return api;
-}
-
 /// How an object is taken for a view, in quiet (nothing is set but for Status::interrupted and no_memory) and again,
 /// for the words.
 template <class View, bool copies>

@@ -26,8 +26,6 @@ namespace ANYARRAY_HIDDEN casters {
 /// Asks again for what was refused: the exception with the whole trace is set then. `ok` and no error: taken now.
 using AskAgain = Status (*)(const CApi* api, PyObject* object);
 
-inline const CApi* table() noexcept;  // common.h
-
 namespace detail {
 
 struct Note {
@@ -68,6 +66,17 @@ inline State& state_of_thread() noexcept {
 inline State& current_state() noexcept {
   return __builtin_expect(ANYARRAY_SEVERAL_INTERPRETERS(), 0) ? state_of_thread() : state;
 }
+
+}  // namespace detail
+
+/// The function table of this extension, imported with the first use. Null with an exception set.
+inline const CApi* table() noexcept {
+  const CApi*& api = detail::current_state().api;
+  if (__builtin_expect(api == nullptr, 0)) api = import_anyarray();
+  return api;
+}
+
+namespace detail {
 
 /// The exception that is set, normalised and with its traceback, taken away. Null where none is set.
 inline PyObject* fetch_error() noexcept {

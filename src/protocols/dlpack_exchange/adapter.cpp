@@ -62,13 +62,16 @@ __attribute__((noinline)) Status finish_lent(Context& cx, PyObject* obj, const d
   return Status::ok;
 }
 
+/// `exact`: see trait_exact_table.
+template <bool exact>
 __attribute__((always_inline)) inline Status lend(Context& cx, PyObject* obj, const dlpack::ExchangeApi& api,
                                                   Borrow& out, Failure& why) noexcept {
   if (__builtin_expect(api.dltensor_from_py_object_no_sync == nullptr, 0)) return take(cx, obj, api, out, why);
-  dlpack::Tensor lent = {};
+  dlpack::Tensor lent;
+  if constexpr (!exact) lent = {};
   const int result = api.dltensor_from_py_object_no_sync(obj, &lent);
   if (__builtin_expect(result != 0, 0)) return refused(result, why);
-  if (__builtin_expect(PyErr_Occurred() == nullptr && dlpack::decode_usual(lent, 0, out), 1)) {
+  if (__builtin_expect((exact || PyErr_Occurred() == nullptr) && dlpack::decode_usual(lent, 0, out), 1)) {
     hold(cx, obj, out, let_go);
     return Status::ok;
   }
@@ -79,7 +82,7 @@ __attribute__((always_inline)) inline Status lend(Context& cx, PyObject* obj, co
 __attribute__((noinline)) Status take_unprobed(Context& cx, PyObject* obj, Borrow& out, Failure& why) noexcept {
   const dlpack::ExchangeApi* api = nullptr;
   const Status s = exchange_of(cx, Py_TYPE(obj), &api, why);
-  return s == Status::ok ? lend(cx, obj, *api, out, why) : s;
+  return s == Status::ok ? lend<false>(cx, obj, *api, out, why) : s;
 }
 
 }  // namespace
@@ -87,7 +90,8 @@ __attribute__((noinline)) Status take_unprobed(Context& cx, PyObject* obj, Borro
 Status dlpack_exchange(Context& cx, PyObject* obj, const Route& route, const Request&, Borrow& out,
                        Failure& why) noexcept {
   if (__builtin_expect(route.exchange == nullptr, 0)) return take_unprobed(cx, obj, out, why);
-  return lend(cx, obj, *route.exchange, out, why);
+  if ((route.traits & trait_exact_table) != 0) return lend<true>(cx, obj, *route.exchange, out, why);
+  return lend<false>(cx, obj, *route.exchange, out, why);
 }
 
 }  // namespace anyarray::adapters
