@@ -25,7 +25,7 @@ enum Traits : std::uint32_t {
   trait_may_copy = 1u << 6,        ///< it may be one
   trait_plain_passes = 1u << 7,    ///< guard_after has nothing against what is_plain() in src/quirks/quirks.h
   trait_dict_writable = 1u << 8,   ///< the SYCL USM array interface says read-only of memory that isn't (dpctl.memory)
-  trait_exact_table = 1u << 9,     ///< its exchange table fills the whole tensor, or gives an error code and an exception
+  trait_exact_table = 1u << 9,  ///< its exchange table fills the whole tensor, or gives an error code and an exception
 };
 
 /// How take_first() begins with a type.

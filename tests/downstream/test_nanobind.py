@@ -10,10 +10,8 @@ import doctest
 import gc
 import os
 import re
-import shutil
 import subprocess
 import sys
-import sysconfig
 import threading
 import time
 import weakref
@@ -798,40 +796,3 @@ def test_the_page_builds_and_prints_what_it_says(built: Path, monkeypatch: pytes
     test = doctest.DocTestParser().get_doctest(session, {}, "docs/casters.md", None, 0)
     output: list[str] = []
     assert doctest.DocTestRunner(verbose=False).run(test, out=output.append).failed == 0, "".join(output)
-
-
-# What doesn't compile ---------------------------------------------------------------------------------------------
-
-REFUSED = {
-    "or_copy<view<float, 1>> x": "what is written to a copy would be lost",
-    "or_copy<array<float, 1>> x": "what is written to a copy would be lost",
-    "view<char, 1> x": "T isn't an element type",
-    "view<const float, 1>* x": None,
-    "or_copy<array<const float, 1>> x": "a copy doesn't know what it was made of",
-}
-
-
-@pytest.mark.parametrize("parameter", REFUSED)
-def test_what_does_not_compile(parameter: str, tmp_path: Path) -> None:
-    nanobind = needs("nanobind")
-    compiler = shutil.which(os.environ.get("CXX", "c++"))
-    assert compiler, "no C++ compiler on PATH"
-    include = [Path(aa.__file__).parent / "cmake_prefix" / "include", nanobind.include_dir()]
-    include.append(sysconfig.get_path("include"))
-    command = [compiler, "-std=c++17", "-fsyntax-only", *(f"-I{folder}" for folder in include)]
-
-    def compiles(declaration: str) -> tuple[bool, str]:
-        source = tmp_path / "source.cpp"
-        source.write_text(
-            "#include <anyarray/casters/nanobind.h>\nusing namespace anyarray;\n"
-            f"auto g = []({declaration}) {{ return given_like{{array<float, 1>(), x}}; }};\n"
-            "auto f = [] { nanobind::cpp_function(g); };\n",
-            encoding="utf-8",
-        )
-        done = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False)
-        return done.returncode == 0, done.stderr
-
-    assert compiles("view<const float, 1> x") == (True, "")
-    right, text = compiles(parameter)
-    assert not right
-    assert (REFUSED[parameter] or "error") in text

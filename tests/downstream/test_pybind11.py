@@ -10,10 +10,8 @@ import doctest
 import gc
 import os
 import re
-import shlex
 import subprocess
 import sys
-import sysconfig
 import threading
 import time
 import weakref
@@ -23,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from interpreters import INSIDE, SEVERAL
 from projects import build, needs
 
 import anyarray as aa
@@ -482,45 +481,6 @@ def test_cast(m: Any) -> None:
         m.cast_array(F)
 
 
-HEAD = """#include <anyarray/casters/pybind11.h>
-#include <pybind11/functional.h>
-#include <pybind11/stl.h>
-namespace py = pybind11;
-using View = anyarray::view<const float, 1>;
-using Array = anyarray::array<const float, 1>;
-PYBIND11_MODULE(wrong, m) { m.def("f", """
-DURING = "shows memory that is held during the call alone"
-WRONG = {
-    "list": ("[](std::vector<View>) {}", DURING),
-    "pair": ("[](std::pair<View, int>) {}", DURING),
-    "variant": ("[](std::variant<View, int>) {}", DURING),
-    "optional-list": ("[](std::list<std::optional<View>>) {}", DURING),
-    "map-result": ("[]() { return std::map<int, View>(); }", DURING),
-    "callback": ("[](std::function<void(View)>) {}", DURING),
-    "cast": ("[](py::object x) { return x.cast<View>().size(); }", DURING),
-    "pointer": ("[](View*) {}", "a parameter is no pointer"),
-    "reference": ("[](Array&) {}", "a parameter is no reference that can be changed"),
-    "written-copy": ("[](anyarray::or_copy<anyarray::view<float, 1>>) {}", "what is written to a copy would be lost"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_what_would_dangle_does_not_compile(name: str, tmp_path: Path) -> None:
-    code, words = WRONG[name]
-    source = tmp_path / "wrong.cpp"
-    source.write_text(f"{HEAD}{code});\n}}\n")
-    done = subprocess.run([*compiler(), "-fsyntax-only", str(source)], capture_output=True, text=True)
-    assert done.returncode != 0
-    assert words in done.stderr
-
-
-def compiler() -> list[str]:
-    """The C++ compiler with all includes that an extension needs."""
-    folders = [sysconfig.get_paths()["include"], str(Path(aa.__file__).parent / "cmake_prefix" / "include")]
-    folders.append(needs("pybind11").get_include())
-    return [*shlex.split(os.environ.get("CXX", "c++")), "-std=c++17", "-fPIC", *(f"-I{folder}" for folder in folders)]
-
-
 # Stubs, and the page ----------------------------------------------------------------------------------------------
 
 
@@ -703,65 +663,6 @@ def test_without_anyarray(built: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.startswith("ImportError"), done.stderr
-
-
-INSIDE = """
-import sys
-sys.path[:0] = {paths!r}
-import array, gc, time
-import anyarray as aa, each_pb
-
-x, y = bytearray(3), array.array("d", [1, 2])
-until = time.monotonic() + {seconds}
-while True:
-    assert (each_pb.size(x), each_pb.size(y)) == (3, -2)
-    back = each_pb.give_back(x)
-    assert back.owner is x and type(back) is type(aa.view(x))
-    try:
-        each_pb.size(array.array("f", [1]))
-    except TypeError as error:
-        reasons = str(error).partition("anyarray: ")[2]
-        assert reasons.count("float32") == 2 and isinstance(error.__cause__, aa.ExchangeError), error
-    else:
-        raise AssertionError
-    if time.monotonic() > until:
-        break
-del back, reasons
-gc.collect()
-assert aa._core._live() == 0
-"""
-
-SEVERAL = """
-import sys, threading
-try:
-    import _interpreters as interpreters
-    def run(code, where):
-        failed = interpreters.exec(where, code)
-        assert failed is None, failed
-except ImportError:
-    import _xxsubinterpreters as interpreters
-    def run(code, where):
-        interpreters.run_string(where, code)
-code, longer = {code!r}, {longer!r}
-exec(code, {{}})
-for _ in range(2):
-    one = interpreters.create()
-    run(code, one)
-    exec(code, {{}})
-    run(code, one)
-    interpreters.destroy(one)
-two = [interpreters.create() for _ in range(2)]
-threads = [threading.Thread(target=run, args=(longer, where)) for where in two]
-for thread in threads:
-    thread.start()
-exec(longer, {{}})
-for thread in threads:
-    thread.join()
-for where in two:
-    interpreters.destroy(where)
-exec(code, {{}})
-print("all well")
-"""
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="pybind11 has several interpreters from CPython 3.12 on")
