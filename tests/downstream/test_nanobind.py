@@ -352,49 +352,23 @@ def test_a_copied_parameter_still_knows_its_kind(m: Any) -> None:
     assert isinstance(m.as_given_copy(torch.ones(2, dtype=torch.float64)), torch.Tensor)
 
 
-class Fresh:
-    """A sequence that keeps nothing of what it gives."""
-
-    def __init__(self, make: Any) -> None:
-        self.make = make
-
-    def __len__(self) -> int:
-        return 3
-
-    def __getitem__(self, index: int) -> Any:
-        if index > 2:
-            raise IndexError
-        return self.make()
-
-
 def test_copies_in_containers_know_what_they_were_made_of(m: Any) -> None:
-    ended: list[int] = []
+    made: list[weakref.ref[Any]] = []
 
-    class Mine:
-        """Its end is seen."""
+    class Fresh:  # a sequence that keeps nothing of what it gives
+        def __len__(self) -> int:
+            return 1
 
-        def __init__(self) -> None:
-            self.array = D.copy()
+        def __getitem__(self, index: int) -> Any:
+            x = [D.copy()][index]
+            made.append(weakref.ref(x))
+            return x
 
-        def __dlpack__(self, **keywords: Any) -> Any:
-            return self.array.__dlpack__(**keywords)
-
-        def __dlpack_device__(self) -> tuple[int, int]:
-            return (1, 0)
-
-        def __del__(self) -> None:
-            ended.append(m.total(D))
-
-    def look(x: Any) -> None:
-        assert isinstance(x, Mine)
-        assert ended == []
-
-    assert m.first_copy_in(Fresh(Mine), look).tolist() == [2, 4, 6]
+    looked: list[bool] = []
+    assert type(m.first_copy_in(Fresh(), lambda x: looked.append(x is made[-1]()))) is np.ndarray
+    assert looked == [True]
     gc.collect()
-    assert len(ended) == 3
-    torch = needs("torch")
-    result = m.first_copy_in(Fresh(lambda: torch.ones(2, dtype=torch.float64)), type)
-    assert isinstance(result, torch.Tensor)
+    assert made[-1]() is None
 
 
 def test_views_as_results(m: Any) -> None:
@@ -602,7 +576,7 @@ def test_a_refusal_that_can_not_be_repeated(m: Any) -> None:
     assert "taken when it was asked again" in why(m.total, Moody())
 
 
-class Outer:
+class Outer(Raising):
     """Its export asks a function for what is inside, and passes over the refusal."""
 
     asked = 0
@@ -615,9 +589,6 @@ class Outer:
         with contextlib.suppress(TypeError):
             self.call(self.inner)
         raise ValueError("of the outer one")
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
 
 
 def test_a_refusal_handled_while_an_argument_is_taken(m: Any) -> None:
@@ -636,22 +607,17 @@ def test_asking_again_does_not_double_with_each_level(m: Any) -> None:
 
 def test_what_ends_everything_has_room_among_refusals(m: Any) -> None:
     assert m.variants([D] * 200 + [F]) == 200 * 6 + 6
-    for error in (KeyboardInterrupt, MemoryError):
-        with pytest.raises(error):
-            m.variants([D] * 200 + [Raising(error())])
+    with pytest.raises(MemoryError):
+        m.variants([D] * 200 + [Raising(MemoryError())])
 
 
 def test_the_table_stays_when_the_package_is_taken_out_of_sys_modules(built: Path) -> None:
     code = (
         "import gc, sys, arrays_nb as m\n"
-        "x, wrong = memoryview(bytearray(24)).cast('d'), memoryview(bytearray(24)).cast('f')\n"
-        "held = m.give_back(wrong)\n"
+        "x, wrong = (memoryview(bytearray(24)).cast(c) for c in 'df')\n"
         "for name in [name for name in sys.modules if name.startswith('anyarray')]: del sys.modules[name]\n"
         "gc.collect()\n"
-        "assert m.total(x) == 0 and type(m.give_back(wrong)) is type(held) and held.tolist() == [0] * 6\n"
-        "assert type(held).__mro__\n"
-        "try: m.total(wrong)\n"
-        "except TypeError as error: assert 'nothing is converted' in str(error)\n"
+        "assert m.total(x) == 0 and m.give_back(wrong).tolist() == [0] * 6 and type(m.give_back(wrong)).__mro__\n"
         "import anyarray\n"
         "assert m.total(anyarray.view(x)) == 0 and anyarray.view(m.make(3)).shape == (3,)\n"
     )
