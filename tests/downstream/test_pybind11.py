@@ -98,7 +98,7 @@ def test_torch_and_jax(m: Any) -> None:
     torch, jnp = needs("torch"), needs("jax.numpy")
     tensor = torch.ones(2, 3)
     assert m.matrix(tensor) == tensor.data_ptr()
-    assert m.any_rank(jnp.ones((2, 2, 2))) == 3
+    assert m.any_rank(jnp.ones((2, 2, 2), "float32")) == 3
     assert "requires grad" in why(m.matrix, torch.ones(2, 3, requires_grad=True))
 
 
@@ -396,7 +396,7 @@ def test_results_of_the_callers_kind(m: Any, name: str) -> None:
     torch, jnp = needs("torch"), needs("jax.numpy")
     assert type(call(F)) is np.ndarray
     assert isinstance(call(torch.ones(2)), torch.Tensor)
-    assert isinstance(call(jnp.ones(2)), jnp.ndarray)
+    assert isinstance(call(jnp.ones(2, "float32")), jnp.ndarray)
     for other in (memoryview(F), aa.view(F), array.array("f", [1, 2, 3])):
         assert isinstance(call(other), aa.Array)
         assert call(other).tolist() == [2, 4, 6]
