@@ -104,7 +104,7 @@ ASAN_PRELOAD = $(shell $(or $(CXX),c++) -print-file-name=libasan.so):$(shell $(o
 asan: $(VENV)/.with-test  ## C++ and Python tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(RUN) cmake --preset asan
 	$(RUN) cmake --build --preset asan
-	$(RUN) UBSAN_OPTIONS=print_stacktrace=1 ctest --preset asan
+	$(RUN) ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 ctest --preset asan
 	rm -rf build/asan-site
 	$(RUN) $(PIP) install --no-build-isolation --no-deps --target build/asan-site \
 	  --config-settings=build-dir=build/asan-python --config-settings=cmake.build-type=RelWithDebInfo \
