@@ -117,7 +117,7 @@ asan: $(VENV)/.with-test  ## C++ and Python tests under AddressSanitizer and Und
 find_python = $(shell for p in python$(1) $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$(1).*/bin/python$(1); do \
                 "$$p" -c '' 2>/dev/null && { command -v "$$p"; break; }; done)
 # Not what differs by compiler and CMake alone.
-OF_PYTHON := tests/python tests/test_package.py tests/downstream/test_extension.py tests/downstream/test_copies.py
+OF_PYTHON := tests/python tests/test_package.py tests/downstream/test_extension.py
 OF_NUMPY := numpy_row interface_rows struct_row cuda_row array_method_row
 PYTHON_OLDEST ?= $(call find_python,3.10)
 PYTHON_NEWEST ?= $(call find_python,3.13)
