@@ -151,6 +151,11 @@ def table(rows: list[Row]) -> Table:
         made.add_column(name, justify="right")
     for row in rows:
         made.add_row(row.library, row.kind, str(row.total), *(row.text(name) for name in shown))
+    made.add_section()
+    whole = Row("", "all", sum(row.total for row in rows))
+    for name in shown:
+        whole.outcomes[name] = sum((row.outcomes.get(name, Counter()) for row in rows), Counter())
+    made.add_row(whole.library, whole.kind, str(whole.total), *(whole.text(name) for name in shown))
     return made
 
 

@@ -7,9 +7,14 @@ namespace nb = nanobind;
 
 namespace {
 
-template <class Array>
-void read(const Array& x) {
-  asm volatile("" : : "r"(x.data()));
+/// All that a function with loops over the array reads of it.
+template <class T>
+void read(const anyarray::view<T, 2>& x) {
+  asm volatile("" : : "r"(x.data()), "r"(x.extent(0)), "r"(x.extent(1)), "r"(x.stride(0)), "r"(x.stride(1)));
+}
+template <class... Types>
+void read(const nb::ndarray<Types...>& x) {
+  asm volatile("" : : "r"(x.data()), "r"(x.shape(0)), "r"(x.shape(1)), "r"(x.stride(0)), "r"(x.stride(1)));
 }
 
 template <class Array>

@@ -17,9 +17,6 @@
 
 using namespace anyarray;
 
-// One test asks for more memory than there is: AddressSanitizer is to say no as malloc does, not to end the program.
-extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }  // NOLINT
-
 namespace {
 
 using Ints = std::vector<std::int64_t>;

@@ -261,9 +261,9 @@ def test_base_type_is_closed() -> None:
         with pytest.raises(TypeError, match="acceptable base"):
             type("Mine", (base,), {})
     with pytest.raises(TypeError):
-        aa.Array.shape = 1  # type: ignore[assignment]
+        aa.Array.shape = 1  # type: ignore[assignment]  # that it is refused is the test
     with pytest.raises(AttributeError):
-        aa.view(b"a").anything = 1  # type: ignore[attr-defined]
+        aa.view(b"a").anything = 1  # type: ignore[attr-defined]  # that it is refused is the test
 
 
 def test_hash_and_equality_by_identity() -> None:

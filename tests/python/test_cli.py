@@ -540,6 +540,9 @@ def test_names_are_imported_with_their_submodules() -> None:
     assert explain.namespace(ast.parse("aa.view(b'')", mode="eval")) == {"aa": aa}
 
 
+# ---------------------------------------------------------------- the libraries that the matrix knows
+
+
 def test_registry_names_are_unique_and_lazy() -> None:
     assert len({entry.name for entry in LIBRARIES}) == len(LIBRARIES)
     for entry in LIBRARIES:

@@ -153,14 +153,15 @@ def test_class_without_instance_dict_and_a_method_that_is_replaced(liar: Any) ->
         def __dlpack__(self, **kwargs: Any) -> Any:
             return liar.dlpack(data=liar.address() + 4)
 
-    assert aa.view(Slim()).tolist()[0] == 1.0
-    Slim.__dlpack__ = lambda self, **kwargs: liar.dlpack(data=liar.address() + 8)  # type: ignore[method-assign]
+    kind: Any = Slim
+    assert aa.view(kind()).tolist()[0] == 1.0
+    kind.__dlpack__ = lambda self, **kwargs: liar.dlpack(data=liar.address() + 8)
     gc.collect()
-    assert aa.view(Slim()).tolist()[0] == 2.0
-    Slim.__dlpack__ = staticmethod(lambda **kwargs: liar.dlpack(data=liar.address() + 12))  # type: ignore[assignment, method-assign]
-    assert aa.view(Slim()).tolist()[0] == 3.0
-    Slim.__dlpack__ = classmethod(lambda cls, **kwargs: liar.dlpack(data=liar.address() + 16))  # type: ignore[assignment, method-assign]
-    assert aa.view(Slim()).tolist()[0] == 4.0
+    assert aa.view(kind()).tolist()[0] == 2.0
+    kind.__dlpack__ = staticmethod(lambda **kwargs: liar.dlpack(data=liar.address() + 12))
+    assert aa.view(kind()).tolist()[0] == 3.0
+    kind.__dlpack__ = classmethod(lambda cls, **kwargs: liar.dlpack(data=liar.address() + 16))
+    assert aa.view(kind()).tolist()[0] == 4.0
 
 
 def test_method_that_replaces_itself_while_it_runs(liar: Any) -> None:
@@ -271,6 +272,13 @@ def test_writable_is_required_and_the_tensor_given_back(liar: Any) -> None:
 
 
 # ------------------------------------------------------------------ layouts
+
+
+def test_pointer_is_the_producers_memory(liar: Any) -> None:
+    v = aa.view(Producer(liar.dlpack()), writable=True)
+    assert v.ptr == liar.address()
+    ctypes.c_float.from_address(v.ptr).value = 42.0
+    assert v.tolist()[0] == 42.0
 
 
 def test_byte_offset_is_added(liar: Any) -> None:
@@ -589,10 +597,3 @@ def test_table_on_the_instance_is_not_followed(liar: Any) -> None:
     b.__dlpack_c_exchange_api__ = liar.table()  # type: ignore[attr-defined]
     with pytest.raises(aa.NotAnArrayError):
         aa.view(b)
-
-
-def test_pointer_is_the_producers_memory(liar: Any) -> None:
-    v = aa.view(Producer(liar.dlpack()), writable=True)
-    assert v.ptr == liar.address()
-    ctypes.c_float.from_address(v.ptr).value = 42.0
-    assert v.tolist()[0] == 42.0

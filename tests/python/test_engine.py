@@ -322,6 +322,38 @@ def test_many_types_share_slots() -> None:
         assert aa.view(cls()).protocol == row
 
 
+def test_instances_that_offer_other_rows_than_the_last_one() -> None:
+    """What served the last object of a type is tried first, and is never believed."""
+
+    class Some:
+        pass
+
+    def some(**offers: Any) -> Any:
+        obj = Some()
+        vars(obj).update(offers)
+        return obj
+
+    a = np.arange(3, dtype="i4")
+    kinds = {
+        "array_struct": some(__array_struct__=a.__array_struct__),
+        "array_interface": some(__array_interface__=a.__array_interface__),
+        "dlpack": some(__dlpack__=a.__dlpack__, __array_struct__=a.__array_struct__),
+        "array_method": some(__array__=lambda *_, **__: a),
+    }
+    nothing = some(other=1)
+    for first in kinds:
+        for second in kinds:
+            for name in (first, first, second, second, first):
+                with aa.view(kinds[name]) as v:
+                    assert (v.protocol, v.ptr, v.tolist()) == (name, a.ctypes.data, [0, 1, 2])
+            for _ in range(2):
+                with pytest.raises(aa.NotAnArrayError):
+                    aa.view(nothing)
+    bad = some(__array_struct__=7, __array_interface__=a.__array_interface__)
+    for obj in (kinds["array_struct"], kinds["array_struct"], bad, kinds["array_struct"]):
+        assert aa.view(obj).protocol == ("array_interface" if obj is bad else "array_struct")
+
+
 def test_a_producer_may_change_its_class_and_its_type_while_asked() -> None:
     memory = Memory()
 
@@ -548,35 +580,3 @@ def test_nobody_is_asked_twice() -> None:
         obj = Asked()
         assert aa.view(obj).protocol == "array_method"
         assert sorted(obj.names) == ["__array__", "__array_interface__", "__dlpack__"]
-
-
-def test_instances_that_offer_other_rows_than_the_last_one() -> None:
-    """What served the last object of a type is tried first, and is never believed."""
-
-    class Some:
-        pass
-
-    def some(**offers: Any) -> Any:
-        obj = Some()
-        vars(obj).update(offers)
-        return obj
-
-    a = np.arange(3, dtype="i4")
-    kinds = {
-        "array_struct": some(__array_struct__=a.__array_struct__),
-        "array_interface": some(__array_interface__=a.__array_interface__),
-        "dlpack": some(__dlpack__=a.__dlpack__, __array_struct__=a.__array_struct__),
-        "array_method": some(__array__=lambda *_, **__: a),
-    }
-    nothing = some(other=1)
-    for first in kinds:
-        for second in kinds:
-            for name in (first, first, second, second, first):
-                with aa.view(kinds[name]) as v:
-                    assert (v.protocol, v.ptr, v.tolist()) == (name, a.ctypes.data, [0, 1, 2])
-            for _ in range(2):
-                with pytest.raises(aa.NotAnArrayError):
-                    aa.view(nothing)
-    bad = some(__array_struct__=7, __array_interface__=a.__array_interface__)
-    for obj in (kinds["array_struct"], kinds["array_struct"], bad, kinds["array_struct"]):
-        assert aa.view(obj).protocol == ("array_interface" if obj is bad else "array_struct")

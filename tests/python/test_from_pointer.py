@@ -196,6 +196,7 @@ def test_refused_types(changed: dict[str, Any], words: str) -> None:
 
 
 def test_owner_must_be_named() -> None:
+    """Calls that type checkers refuse as well."""
     with pytest.raises(TypeError, match="needs owner="):
         aa.from_pointer(0x1000, 2, "f4")  # type: ignore[call-arg]
     with pytest.raises(TypeError):

@@ -169,6 +169,10 @@ def test_agreement_table_counts_everything(capsys: pytest.CaptureFixture[str]) -
     assert "not run: gone: not installed" in out and "c=d ended the library's process" in out
 
 
+def test_first_line_of_errors_is_the_same_in_every_process() -> None:
+    assert natives.first_line(ValueError("<x at 0x7f12>\nmore")) == "ValueError: <x at 0x…>"
+
+
 # ------------------------------------------------------------------ how presets are asked
 
 
@@ -628,7 +632,3 @@ def test_recommended_order_in_c(tmp_path: Path) -> None:
         with pytest.raises(BufferError):
             take(probe)
     assert sys.getrefcount(probe) <= refs + 1
-
-
-def test_first_line_of_errors_is_the_same_in_every_process() -> None:
-    assert natives.first_line(ValueError("<x at 0x7f12>\nmore")) == "ValueError: <x at 0x…>"

@@ -30,9 +30,9 @@ def effigy(monkeypatch: pytest.MonkeyPatch) -> Effigy:
     """Makes a class that says that it is `name` of `library`, which seems to be loaded in that version."""
 
     def make(library: str, name: str, body: dict[str, Any], version: object = None) -> type:
-        module = ModuleType(library)
+        module: Any = ModuleType(library)
         if version is not None:
-            module.__version__ = version  # type: ignore[attr-defined]
+            module.__version__ = version
         monkeypatch.setitem(sys.modules, library, module)
         return type(name, (), {**body, "__module__": library, "__qualname__": name})
 
@@ -131,10 +131,11 @@ def test_a_class_of_the_same_name_elsewhere_is_left_alone() -> None:
         def __dlpack__(self, **kwargs: Any) -> Any:
             return np.ones(2).__dlpack__(**kwargs)
 
-    EagerTensor.__qualname__ = "EagerTensor"
+    kind: Any = EagerTensor
+    kind.__qualname__ = "EagerTensor"
     for module in ("tensorflower", "my.tensorflow", "", 3):
-        EagerTensor.__module__ = module  # type: ignore[assignment]
-        assert aa.view(EagerTensor()).readonly is False
+        kind.__module__ = module
+        assert aa.view(kind()).readonly is False
 
 
 @quirk("jax_export", "torch_bits")
@@ -194,7 +195,7 @@ def test_tvm_ffi_subclass_with_its_own_dlpack_is_asked_through_it() -> None:
     called: list[int] = []
     own = ffi.Tensor._to_dlpack_versioned
 
-    class Counting(ffi.Tensor):  # type: ignore[misc, name-defined]
+    class Counting(ffi.Tensor):
         def __dlpack__(self, **kwargs: Any) -> Any:
             called.append(1)
             return own(x)

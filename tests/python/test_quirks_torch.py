@@ -81,7 +81,7 @@ def test_torch_tensors_without_bits_pass() -> None:
 def test_torch_flag_that_raises_is_a_failure() -> None:
     torch = torch_module()
 
-    class Loud(torch.Tensor):  # type: ignore[misc, name-defined]
+    class Loud(torch.Tensor):
         @classmethod
         def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if func == torch.Tensor.requires_grad.__get__:
@@ -93,7 +93,7 @@ def test_torch_flag_that_raises_is_a_failure() -> None:
 
 
 def wrapper(torch: Any, offset: int, dtype: Any, n: int = 3) -> Any:
-    class Wrapper(torch.Tensor):  # type: ignore[misc, name-defined]
+    class Wrapper(torch.Tensor):
         @classmethod
         def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             raise NotImplementedError(str(func))
@@ -168,14 +168,14 @@ def test_torch_subclass_with_its_own_dlpack_is_asked_through_it() -> None:
     torch = torch_module()
     other = torch.arange(4.0)
 
-    class Own(torch.Tensor):  # type: ignore[misc, name-defined]
+    class Own(torch.Tensor):
         def __dlpack__(self, **kwargs: Any) -> Any:
             return other.__dlpack__(**kwargs)
 
     v = aa.view(torch.ones(3).as_subclass(Own))
     assert (v.protocol, v.tolist()) == ("dlpack", [0.0, 1.0, 2.0, 3.0])
 
-    class Closed(torch.Tensor):  # type: ignore[misc, name-defined]
+    class Closed(torch.Tensor):
         def __dlpack__(self, **kwargs: Any) -> Any:
             raise BufferError("not for export")
 
@@ -187,7 +187,7 @@ def test_torch_subclass_with_its_own_dlpack_is_asked_through_it() -> None:
 def test_torch_subclass_without_one_takes_the_table() -> None:
     torch = torch_module()
 
-    class Plain(torch.Tensor):  # type: ignore[misc, name-defined]
+    class Plain(torch.Tensor):
         extra = 1
 
     assert aa.view(torch.ones(3).as_subclass(Plain)).protocol == "dlpack_exchange"
@@ -197,7 +197,7 @@ def test_torch_subclass_without_one_takes_the_table() -> None:
 def test_torch_override_that_comes_later() -> None:
     torch = torch_module()
 
-    class Late(torch.Tensor):  # type: ignore[misc, name-defined]
+    class Late(torch.Tensor):
         pass
 
     x = torch.ones(3).as_subclass(Late)
@@ -223,7 +223,7 @@ def test_torch_table_says_errors_by_its_result() -> None:
 def test_torch_table_of_a_subclass_is_asked_for_errors() -> None:
     torch = torch_module()
 
-    class Own(torch.Tensor):  # type: ignore[misc, name-defined]
+    class Own(torch.Tensor):
         __dlpack_c_exchange_api__ = type(aa.view(bytearray(3))).__dlpack_c_exchange_api__
 
     with pytest.raises(aa.ExchangeError, match="knows nothing of Own"):
