@@ -20,8 +20,9 @@ SOURCES := $(shell find src include python cmake -type f -not -name '*.pyc' -not
 # `pip install .` without build isolation keeps its build folder: a second build takes seconds.
 INSTALL = $(PIP) install --no-build-isolation --config-settings=build-dir=build/$(notdir $(VENV))
 
-# Import names whose absence makes a test fail instead of skip.
-SMALL := numpy,ml_dtypes,pyarrow,tvm_ffi,nanoarrow,PIL,array_api_strict
+# Import names whose absence makes a test fail instead of skip. REQUIRE=rustc: the compiler of Rust is one more.
+REQUIRE ?=
+SMALL := numpy,ml_dtypes,pyarrow,tvm_ffi,nanoarrow,PIL,array_api_strict$(REQUIRE:%=,%)
 LARGE := $(SMALL),torch,jax,pandas,polars,mpi4py,nanobind,pybind11,pybind11_stubgen,cuda,dlpack,duckdb
 
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
