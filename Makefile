@@ -20,8 +20,9 @@ SOURCES := $(shell find src include python cmake -type f -not -name '*.pyc' -not
 # `pip install .` without build isolation keeps its build folder: a second build takes seconds.
 INSTALL = $(PIP) install --no-build-isolation --config-settings=build-dir=build/$(notdir $(VENV))
 
-# Import names whose absence makes a test fail instead of skip.
-SMALL := numpy,ml_dtypes,pyarrow,tvm_ffi,nanoarrow,PIL,array_api_strict
+# Import names whose absence makes a test fail instead of skip. REQUIRE=rustc: the compiler of Rust is one more.
+REQUIRE ?=
+SMALL := numpy,ml_dtypes,pyarrow,tvm_ffi,nanoarrow,PIL,array_api_strict$(REQUIRE:%=,%)
 LARGE := $(SMALL),torch,jax,pandas,polars,mpi4py,nanobind,pybind11,pybind11_stubgen,cuda,dlpack,duckdb
 
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
@@ -99,8 +100,10 @@ test-wheel:  # with the Python that is first on PATH, in which the wheel is inst
 
 # ASan and UBSan: the C++ tests with the leak check; then the Python tests on an extension built with both. The
 # interpreter and the libraries leak at exit, so leaks are counted by the tests themselves there.
-# Not those whose work is done by processes that run others' code, and not in several processes: preloading costs.
+# Not those whose work is done by processes that run others' code: preloading costs. Plain processes take a few files
+# each, not workers of xdist: what ends one is told with its own output.
 OF_PROCESSES := test_cli.py test_order.py test_order_probes.py test_exchange_matrix.py test_numpy_suite.py test_typing.py
+ASAN_TESTS = $(filter-out $(addprefix tests/python/,$(OF_PROCESSES)),$(or $(TESTS),$(wildcard tests/python/test_*.py)))
 ASAN_PRELOAD = $(shell $(or $(CXX),c++) -print-file-name=libasan.so):$(shell $(or $(CXX),c++) -print-file-name=libstdc++.so.6)
 asan: $(VENV)/.with-test  ## C++ and Python tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(RUN) cmake --preset asan
@@ -110,9 +113,10 @@ asan: $(VENV)/.with-test  ## C++ and Python tests under AddressSanitizer and Und
 	$(RUN) $(PIP) install --no-build-isolation --no-deps --target build/asan-site \
 	  --config-settings=build-dir=build/asan-python --config-settings=cmake.build-type=RelWithDebInfo \
 	  --config-settings=cmake.define.ANYARRAY_SANITIZE=ON .
-	$(RUN) PYTHONPATH=$(ROOT)/build/asan-site LD_PRELOAD=$(ASAN_PRELOAD) PYTHONMALLOC=malloc \
-	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 ANYARRAY_SANITIZED=1 $(PYTEST) -n 0 \
-	  $(addprefix --ignore=tests/python/,$(OF_PROCESSES)) tests/python
+	printf '%s\n' $(ASAN_TESTS) | $(RUN) xargs -P $(JOBS) -n 6 env \
+	  PYTHONPATH=$(ROOT)/build/asan-site LD_PRELOAD=$(ASAN_PRELOAD) PYTHONMALLOC=malloc \
+	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 ANYARRAY_SANITIZED=1 \
+	  $(BIN)/python -m pytest
 
 # The oldest and the newest Python, and the oldest with NumPy 1; an interpreter that isn't there is named.
 find_python = $(shell for p in python$(1) $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$(1).*/bin/python$(1); do \

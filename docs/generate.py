@@ -9,35 +9,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import anyarray as aa
 from anyarray.cli.order import report, table
 from anyarray.cli.order.check import Agreement, Disagreement
+from marks import replaced
 
 PAGE = Path(__file__).with_name("which-protocol-first.md")
-
-
-def between(text: str, name: str) -> str:
-    """The generated part of this name.
-
-    Raises
-    ------
-    ValueError
-        It isn't there.
-    """
-    found = re.search(rf"<!-- {name}: begin.*?-->\n\n(.*?)\n<!-- {name}: end -->", text, re.S)
-    if found is None:
-        raise ValueError(f"{PAGE.name} has no part {name!r}")
-    return found[1]
-
-
-def replaced(text: str, name: str, part: str) -> str:
-    """The text with that part in the place of the old one."""
-    old = between(text, name)
-    return text.replace(f"-->\n\n{old}\n<!-- {name}: end -->", f"-->\n\n{part}\n<!-- {name}: end -->")
 
 
 def orders() -> str:

@@ -7,9 +7,10 @@ import re
 from itertools import groupby
 from pathlib import Path
 
+from marks import replaced
+
 PAGE = Path(__file__).with_name("abi.md")
 RECORD = Path(__file__).resolve().parents[1] / "tests" / "cpp" / "abi.def"
-
 
 FIELDS = {"ABI_STRUCT": 3, "ABI_MEMBER": 7, "ABI_VALUE": 4, "ABI_ROW": 5}
 
@@ -53,13 +54,7 @@ PARTS = {"structs": structs, "rows": rows, "values": values}
 def generated(text: str) -> str:
     """The page with every table as the record says it."""
     for name, part in PARTS.items():
-        text, found = re.subn(
-            rf"(<!-- {name}: begin.*?-->\n\n).*?(\n<!-- {name}: end -->)",
-            lambda match, part=part: match[1] + part() + match[2],  # type: ignore[misc]
-            text,
-            flags=re.S,
-        )
-        assert found == 1, f"{PAGE.name} has no part {name!r}"
+        text = replaced(text, name, part())
     return text
 
 

@@ -4,7 +4,6 @@ every change of what was promised must fail."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
@@ -12,9 +11,10 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+import generate_abi
 
 ROOT = Path(__file__).resolve().parents[1]
 INCLUDE = ROOT / "include" / "anyarray"
@@ -216,32 +216,22 @@ def test_c_has_every_number_of_the_headers() -> None:
 # --- docs/abi.md -------------------------------------------------------------------------------------------------
 
 
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generate_abi", ROOT / "docs" / "generate_abi.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_docs_hold_the_record() -> None:
-    generate = generator()
-    text = generate.PAGE.read_text(encoding="utf-8")
-    assert text == generate.generated(text), "run docs/generate_abi.py"
-    for kind, fields in generate.FIELDS.items():
-        lines = generate.entries(kind)
+    text = generate_abi.PAGE.read_text(encoding="utf-8")
+    assert text == generate_abi.generated(text), "run docs/generate_abi.py"
+    for kind, fields in generate_abi.FIELDS.items():
+        lines = generate_abi.entries(kind)
         assert len(lines) == RECORD.count(f"\n{kind}(") > 5
         assert {len(line) for line in lines} == {fields}
 
 
 def test_structs_have_no_padding() -> None:
     """As docs/abi.md says: each member begins where the one before it ends, and the last one ends the struct."""
-    generate = generator()
-    ends = {"CApi": 0, **{name: 0 for name, _, _ in generate.entries("ABI_STRUCT")}}
-    for name, _, member, _, _, offset, size in generate.entries("ABI_MEMBER"):
+    ends = {"CApi": 0, **{name: 0 for name, _, _ in generate_abi.entries("ABI_STRUCT")}}
+    for name, _, member, _, _, offset, size in generate_abi.entries("ABI_MEMBER"):
         assert ends[name] == int(offset), f"{name}::{member}"
         ends[name] += int(size)
-    assert ends == {"CApi": 24, **{name: int(size) for name, _, size in generate.entries("ABI_STRUCT")}}
+    assert ends == {"CApi": 24, **{name: int(size) for name, _, size in generate_abi.entries("ABI_STRUCT")}}
 
 
 def test_the_example_of_the_docs_compiles(tmp_path: Path) -> None:

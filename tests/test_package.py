@@ -91,6 +91,7 @@ aa.explain = "patched"  # what somebody has put there stays
 view = aa.view
 assert aa.explain == "patched" and vars(aa)["view"] is view is aa._core.view
 assert aa.errors.ExchangeError is aa.ExchangeError and aa.device.Device is aa.Device
+assert aa.explanation.Explanation is aa.Explanation
 from anyarray import *
 assert DType is aa._core.DType and set(aa.__all__) <= vars(aa).keys()
 try:

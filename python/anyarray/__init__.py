@@ -98,7 +98,7 @@ _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in ("_core", "device", "errors"):  # modules that an import of the package has always brought
+    if name in _NAMES:  # modules that an import of the package has always brought
         return import_module(f"{__name__}.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 import shutil
 import subprocess
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from projects import HERE, ROOT, run
+from projects import HERE, REQUIRED, ROOT, run
 
 import anyarray as aa
 
@@ -36,7 +35,7 @@ def as_recorded() -> str:
 @pytest.fixture(scope="module")
 def rust(tmp_path_factory: pytest.TempPathFactory) -> Any:
     if shutil.which("rustc") is None:
-        assert "rustc" not in os.environ.get("ANYARRAY_REQUIRE", "").split(","), "rustc is required"
+        assert "rustc" not in REQUIRED, "rustc is required"
         pytest.skip("rustc isn't installed")
     folder = tmp_path_factory.mktemp("rust")
     shutil.copy(HERE / "rust" / "total.rs", folder)

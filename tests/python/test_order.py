@@ -21,11 +21,13 @@ from typing import Any
 import pytest
 
 import anyarray as aa
+import generate
 from anyarray import _consumers as words
 from anyarray.cli import main, probe
 from anyarray.cli.order import check, command, imitate, made, natives, objects, probes, report, table
 from anyarray.cli.order.check import Agreement, Disagreement
 from anyarray.cli.order.natives import NATIVES, Native, Outcome
+from marks import between
 
 from .conftest import needs
 
@@ -38,15 +40,6 @@ ALSO = {"cuda.core": "cuda.bindings"}
 def output(capsys: pytest.CaptureFixture[str], *args: str, status: int = 0) -> str:
     assert main(["order", *args]) == status
     return capsys.readouterr().out
-
-
-def generator() -> Any:
-    """docs/generate.py."""
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # ------------------------------------------------------------------ the libraries that are installed
@@ -486,21 +479,17 @@ def test_matrix_tells_what_others_would_take() -> None:
 
 
 def test_docs_hold_the_generated_table() -> None:
-    generate = generator()
     text = PAGE.read_text(encoding="utf-8")
-    assert generate.between(text, "orders") == generate.orders(), "run docs/generate.py"
+    assert between(text, "orders") == generate.orders(), "run docs/generate.py"
 
 
 def test_docs_hold_the_agreement_of_every_consumer() -> None:
-    generate = generator()
     text = PAGE.read_text(encoding="utf-8")
-    lines = [line.strip("| ").split(" | ") for line in generate.between(text, "agreement").split("\n") if "|" in line]
+    lines = [line.strip("| ").split(" | ") for line in between(text, "agreement").split("\n") if "|" in line]
     heads, rows = lines[0], lines[2:]
     assert heads == list(report.COLUMNS)
     not_run = dict(
-        line.strip("| ").split(" | ", 1)
-        for line in generate.between(text, "not run").split("\n")[2:]
-        if line.startswith("| ")
+        line.strip("| ").split(" | ", 1) for line in between(text, "not run").split("\n")[2:] if line.startswith("| ")
     )
     assert [row[0] for row in rows] == [name for name in NATIVES if name not in not_run]
     served = {row for row, *_ in aa.protocols()}
@@ -519,7 +508,6 @@ def test_docs_hold_the_agreement_of_every_consumer() -> None:
 
 
 def test_docs_are_written_between_their_marks(tmp_path: Path, monkeypatch: Any) -> None:
-    generate = generator()
     page = tmp_path / "page.md"
     parts = "".join(
         f"<!-- {p}: begin, x -->\n\nold {p}\n<!-- {p}: end -->\n" for p in ("orders", "agreement", "not run")
@@ -532,10 +520,10 @@ def test_docs_are_written_between_their_marks(tmp_path: Path, monkeypatch: Any) 
     generate.main()
     text = page.read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
-    assert generate.between(text, "orders") == generate.orders()
-    assert "| numpy.asarray | numpy 9.9 | numpy | 4 | 3 | 0 | 0 | 1 (odd) | 0 |" in generate.between(text, "agreement")
+    assert between(text, "orders") == generate.orders()
+    assert "| numpy.asarray | numpy 9.9 | numpy | 4 | 3 | 0 | 0 | 1 (odd) | 0 |" in between(text, "agreement")
     with pytest.raises(ValueError, match="no part 'other'"):
-        generate.between(text, "other")
+        between(text, "other")
 
 
 def blocks(language: str) -> list[str]:

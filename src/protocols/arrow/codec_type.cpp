@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrow's format strings → types: lists of fixed size from the outside in, then the element. What can't be an array
 // in memory is refused by its name, with what to do. No Python.
-#include "src/protocols/arrow/letters.h"
-
 #include <cstring>
+
+#include "src/protocols/arrow/letters.h"
 #include "src/protocols/arrow/metadata.h"
 
 namespace anyarray::arrow {
