@@ -26,12 +26,15 @@ inline PyObject* head_by_name(PyObject* function) noexcept {
   return head;
 }
 
+/// The vectorcall functions that were wrapped: of a library, not of each function.
+inline vectorcallfunc originals[8] = {};
+
 template <int k>
 PyObject* wrapped_call(PyObject* function, PyObject* const* args, std::size_t nargsf, PyObject* names) noexcept {
   State& s = current_state();
   const std::uint64_t before = s.number;
   ++s.active;
-  PyObject* const result = reinterpret_cast<vectorcallfunc>(state.originals[k])(function, args, nargsf, names);
+  PyObject* const result = originals[k](function, args, nargsf, names);
   --s.active;
   if (__builtin_expect(result != nullptr && s.number == before, 1)) return result;
   return settle(s, function, head_by_name, result, before);
@@ -76,10 +79,9 @@ inline void wrap(PyObject* function) noexcept {
   for (const vectorcallfunc wrapper : wrappers) {
     if (*slot == wrapper) return;
   }
-  auto* const original = reinterpret_cast<void (*)()>(*slot);
-  for (int k = 0; k < 8; ++k) {
-    if (state.originals[k] == nullptr) state.originals[k] = original;
-    if (state.originals[k] == original) {
+  for (std::size_t k = 0; k < sizeof wrappers / sizeof *wrappers; ++k) {
+    if (originals[k] == nullptr) originals[k] = *slot;
+    if (originals[k] == *slot) {
       *slot = wrappers[k];
       return;
     }
