@@ -43,32 +43,21 @@ PyObject* wrapped_call(PyObject* function, PyObject* const* args, std::size_t na
 inline constexpr vectorcallfunc wrappers[] = {wrapped_call<0>, wrapped_call<1>, wrapped_call<2>, wrapped_call<3>,
                                               wrapped_call<4>, wrapped_call<5>, wrapped_call<6>, wrapped_call<7>};
 
-/// Where a function keeps its vectorcall; null where it has none, or where that can't be told.
+/// Where a function keeps its vectorcall; null where it has none.
 inline vectorcallfunc* vectorcall_of(PyObject* function) noexcept {
   PyTypeObject* const type = Py_TYPE(function);
   if (!PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL)) return nullptr;
-  auto* const start = reinterpret_cast<char*>(function);
 #if !defined(Py_LIMITED_API)
   const Py_ssize_t offset = type->tp_vectorcall_offset;
 #else
-  // The limited API has no offset, but types that are made with a member of this name, which shows the value.
-  PyObject* const shown = attribute(function, "__vectorcalloffset__");
-  PyObject* const size = attribute(reinterpret_cast<PyObject*>(type), "__basicsize__");
-  const Py_ssize_t value = shown != nullptr ? PyLong_AsSsize_t(shown) : 0;
-  const Py_ssize_t end = size != nullptr ? PyLong_AsSsize_t(size) : 0;
-  PyErr_Clear();
-  Py_XDECREF(shown);
-  Py_XDECREF(size);
+  // The limited API doesn't show it, but the member that a type gives it by.
   Py_ssize_t offset = 0;
-  for (Py_ssize_t at = sizeof(PyObject); at + static_cast<Py_ssize_t>(sizeof value) <= end; at += sizeof value) {
-    Py_ssize_t word = 0;
-    std::memcpy(&word, start + at, sizeof word);
-    if (word != value || value <= 0) continue;
-    if (offset != 0) return nullptr;
-    offset = at;
+  const auto* member = static_cast<const PyMemberDef*>(PyType_GetSlot(type, Py_tp_members));
+  for (; member != nullptr && member->name != nullptr; ++member) {
+    if (std::strcmp(member->name, "__vectorcalloffset__") == 0) offset = member->offset;
   }
 #endif
-  return offset > 0 ? reinterpret_cast<vectorcallfunc*>(start + offset) : nullptr;
+  return offset > 0 ? reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(function) + offset) : nullptr;
 }
 
 /// Puts a wrapper before the vectorcall of this function, where it has one. Where all wrappers are taken (a library has
