@@ -218,18 +218,8 @@ PyObject* to_python(const view<T, Rank, Layout, On>& result, Lend lend, PyObject
   const CApi* const api = table();
   if (api == nullptr) return nullptr;
   std::int64_t dims[2 * (Rank == dynamic_rank ? max_ndim : Rank > 0 ? Rank : 1)];
-  Descriptor parts{};
-  parts.data = const_cast<void*>(static_cast<const void*>(result.data()));
-  parts.shape = dims;
-  parts.dtype = result.dtype();
-  parts.device = result.device();
-  parts.ndim = result.rank();
-  parts.flags = anyarray::detail::elements_of<T>::writable ? 0u : static_cast<std::uint32_t>(flag_readonly);
-  if (!parts.dtype.packed()) parts.strides = dims + parts.ndim;
-  for (int i = 0; i < parts.ndim; ++i) {
-    dims[i] = result.extent(i);
-    if (parts.strides != nullptr) dims[parts.ndim + i] = result.byte_stride(i);
-  }
+  Descriptor parts;
+  anyarray::detail::describe(result, dims, &parts);
   if (lend != Lend::copy)
     return api->produce(api->context, &parts, lend == Lend::owner ? owner : nullptr, nullptr, nullptr);
   Borrow made;
