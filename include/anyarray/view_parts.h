@@ -177,8 +177,8 @@ struct KeptDType<true> {};
 /// Chooses the constructor that believes the descriptor.
 struct Fitting {};
 
-/// view<…>::mdspan() of a kind: mdspan.h, mdspan_cuda.h and mdspan_kokkos.h specialise it.
-template <class Kind, class View>
+/// view<…>::mdspan() of a kind; mdspan_common.h has that of all whose header is included.
+template <class Kind, class View, class = void>
 struct to_mdspan {
   static_assert(sizeof(View) == 0,
                 "anyarray::view::mdspan(): include anyarray/mdspan.h, mdspan_cuda.h or mdspan_kokkos.h");
