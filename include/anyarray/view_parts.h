@@ -17,7 +17,6 @@ inline constexpr int dynamic_rank = -1;
 namespace detail {
 
 #if defined(ANYARRAY_CHECK_BOUNDS)
-inline constexpr bool checks_bounds = true;
 [[noreturn]] __attribute__((noinline, cold)) inline void stop(const char* format, std::int64_t given,
                                                               std::int64_t limit, int dimension) noexcept {
   std::fprintf(stderr, format, static_cast<long long>(given), static_cast<long long>(limit), dimension);
@@ -34,7 +33,6 @@ constexpr void check_count(std::int64_t given, int rank) noexcept {
   if (given != rank) stop("anyarray::view: %lld indices were given, the view has %lld dimensions", given, rank, 0);
 }
 #else
-inline constexpr bool checks_bounds = false;
 constexpr void check_index(std::int64_t, std::int64_t, int) noexcept {}
 constexpr void check_count(std::int64_t, int) noexcept {}
 #endif

@@ -30,7 +30,7 @@ namespace detail {
 
 struct Note {
   PyObject* object;  // what was refused, or, where `ask` is null, an exception that waits to be raised; a reference
-  AskAgain ask;      // tells parameters of different types apart, too
+  AskAgain ask;
   const char* parameter;  // static: "view[const float32, 2]"
   unsigned long thread;
   std::uint64_t number;
