@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats of at most 8 bits, read from their definitions: sign, exponent, mantissa, bias, and what the top codes mean.
+// Floats of at most 8 bits, read from their definitions: sign, exponent, mantissa, bias, and what the top codes mean;
+// those of 16 as numbers.h has them.
 #pragma once
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 #include "anyarray/dtype.h"
+#include "src/core/numbers.h"
 
 namespace anyarray {
 
@@ -44,6 +46,11 @@ inline double decode_float(std::uint32_t raw, const FloatFormat& f) noexcept {
 /// Powers of two without sign or mantissa: 2**(raw - 127), and 255 for NaN.
 inline double decode_e8m0(std::uint32_t raw) noexcept {
   return raw == 255 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, static_cast<int>(raw) - 127);
+}
+
+/// A bfloat16, or a float16.
+inline double decode_float16(TypeCode code, std::uint16_t raw) noexcept {
+  return code == TypeCode::bfloat ? widened(Brain{raw}) : held_as<double>(Half{raw});
 }
 
 /// The format of a float's lane; null where decode_float() can't read it.

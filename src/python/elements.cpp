@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "src/core/narrow_float.h"
-#include "src/core/numbers.h"
 #include "src/python/state.h"
 
 namespace anyarray {
@@ -38,8 +37,7 @@ bool load_float(DType d, unsigned bits, const char* p, double* out) noexcept {
   if (bits == 64) return *out = load<double>(p, swapped), true;
   if (bits == 32) return *out = static_cast<double>(load<float>(p, swapped)), true;
   if (bits == 16) {
-    const auto raw = load<std::uint16_t>(p, swapped);
-    *out = d.code == TypeCode::bfloat ? widened(Brain{raw}) : held_as<double>(Half{raw});
+    *out = decode_float16(d.code, load<std::uint16_t>(p, swapped));
     return true;
   }
   return false;
