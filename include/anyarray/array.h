@@ -71,6 +71,27 @@ class Held {
   Holder* holder_ = nullptr;
 };
 
+namespace detail {
+/// What a view shows as a descriptor, with its shape and strides in `dims`, which has room for both.
+template <class T, int Rank, class Layout, class On>
+void describe(const view<T, Rank, Layout, On>& v, std::int64_t* dims, Descriptor* out) noexcept {
+  const int n = v.rank();
+  for (int i = 0; i < n; ++i) {
+    dims[i] = v.extent(i);
+    dims[n + i] = v.byte_stride(i);
+  }
+  const DType dtype = v.dtype();
+  const std::uint32_t flags = view<T, Rank, Layout, On>::request.writable ? 0u : flag_readonly;
+  *out = {const_cast<void*>(static_cast<const void*>(v.data())),
+          dims,
+          dtype.packed() ? nullptr : dims + n,
+          dtype,
+          v.device(),
+          n,
+          flags};
+}
+}  // namespace detail
+
 /// A typed array that owns its memory together with its copies: a view, and a share of what keeps it valid. Const is
 /// that of T, as with the view. One that holds nothing shows an empty view.
 template <class T, int Rank = dynamic_rank, class Layout = strided, class On = host>
@@ -107,15 +128,7 @@ class array {
     std::int64_t* const shape = reserve_dims(b, parts.rank());
     Holder* holder = nullptr;
     if (shape != nullptr) {
-      for (int i = 0; i < parts.rank(); ++i) {
-        shape[i] = parts.extent(i);
-        shape[parts.rank() + i] = parts.byte_stride(i);
-      }
-      b.desc.data = const_cast<void*>(static_cast<const void*>(parts.data()));
-      b.desc.dtype = parts.dtype();
-      if (b.desc.dtype.packed()) b.desc.strides = nullptr;
-      b.desc.device = parts.device();
-      b.desc.flags = view_type::request.writable ? 0u : flag_readonly;
+      detail::describe(parts, shape, &b.desc);
       detail::hold_parts(b, release, what);
       holder = make_holder(b);
       if (holder == nullptr) anyarray::release(b);

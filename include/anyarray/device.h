@@ -53,8 +53,17 @@ constexpr bool host_readable(DeviceType t) noexcept {
          t == DeviceType::cuda_managed;
 }
 
+namespace detail {
+/// By DLPack's number.
+inline constexpr const char* device_names[] = {
+    nullptr, "cpu",       "cuda",    "cuda_host",    "opencl", nullptr,  nullptr,   "vulkan", "metal", "vpi",
+    "rocm",  "rocm_host", "ext_dev", "cuda_managed", "oneapi", "webgpu", "hexagon", "maia",   "trn"};
+}  // namespace detail
+
 /// "cpu", "cuda", "cuda_host", …; null for a number that isn't known. Static storage.
-const char* device_type_name(DeviceType t) noexcept;
+constexpr const char* device_type_name(DeviceType t) noexcept {
+  return is_known(t) ? detail::device_names[static_cast<int>(t)] : nullptr;
+}
 
 /// Reads "cpu", "cuda", "cuda:1", … (case matters). A kind without a number gives id 0 where ids are always 0, and
 /// otherwise -1: any of that kind. False when it isn't one.

@@ -32,16 +32,6 @@ template <class T, class E, class L, class A>
 struct kind_of<std::mdspan<T, E, L, A>> {
   using type = std_mdspan;
 };
-template <class T, int Rank, class Layout, class On>
-struct to_mdspan<std_mdspan, view<T, Rank, Layout, On>> : make_mdspan<std_mdspan, view<T, Rank, Layout, On>> {};
 
 }  // namespace detail
-
-/// The same memory as a view: of c_order, f_order or strided, as its layout is. `as_view<cuda>(m)`: the caller knows
-/// that it lies there.
-template <class On = host, class T, class E, class L, class A>
-constexpr auto as_view(const std::mdspan<T, E, L, A>& m) noexcept {
-  return detail::view_of_mdspan<On>(m);
-}
-
 }  // namespace anyarray

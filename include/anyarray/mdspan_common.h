@@ -42,7 +42,7 @@ namespace detail {
 /// The names of a kind: mdspan, extents, layouts, …; specialised by its header.
 template <class Kind>
 struct mdspan_names;
-/// The kind of an mdspan.
+/// The kind of an mdspan, specialised there too.
 template <class M>
 struct kind_of;
 
@@ -190,11 +190,8 @@ constexpr maybe_mdspan<M> as_mdspan(const view<T, Rank, Layout, On>& v) noexcept
 
 namespace detail {
 
-/// view<…>::mdspan<Kind>().
-template <class Kind, class View>
-struct make_mdspan;
 template <class Kind, class T, int Rank, class Layout, class On>
-struct make_mdspan<Kind, view<T, Rank, Layout, On>> {
+struct to_mdspan<Kind, view<T, Rank, Layout, On>, std::void_t<typename mdspan_names<Kind>::layout_right>> {
   using Names = mdspan_names<Kind>;
   static_assert(Rank != dynamic_rank, "anyarray::view::mdspan(): an mdspan has a known rank, and so must the view");
   static constexpr bool is_strided = Layout::order == Order::any;
@@ -213,10 +210,13 @@ struct make_mdspan<Kind, view<T, Rank, Layout, On>> {
   }
 };
 
-/// as_view() of every kind.
-template <class On, class M>
-constexpr auto view_of_mdspan(const M& m) noexcept {
-  using Names = mdspan_names<typename kind_of<M>::type>;
+}  // namespace detail
+
+/// The same memory as a view: of c_order, f_order or strided, as its layout is. `as_view<cuda>(m)`: the caller knows
+/// that it lies there.
+template <class On = host, class M, class Kind = typename detail::kind_of<M>::type>
+constexpr auto as_view(const M& m) noexcept {
+  using Names = detail::mdspan_names<Kind>;
   using T = typename M::element_type;
   using L = typename M::layout_type;
   constexpr int rank = static_cast<int>(M::rank());
@@ -239,5 +239,4 @@ constexpr auto view_of_mdspan(const M& m) noexcept {
   }
 }
 
-}  // namespace detail
 }  // namespace anyarray

@@ -17,7 +17,6 @@ inline constexpr int dynamic_rank = -1;
 namespace detail {
 
 #if defined(ANYARRAY_CHECK_BOUNDS)
-inline constexpr bool checks_bounds = true;
 [[noreturn]] __attribute__((noinline, cold)) inline void stop(const char* format, std::int64_t given,
                                                               std::int64_t limit, int dimension) noexcept {
   std::fprintf(stderr, format, static_cast<long long>(given), static_cast<long long>(limit), dimension);
@@ -34,7 +33,6 @@ constexpr void check_count(std::int64_t given, int rank) noexcept {
   if (given != rank) stop("anyarray::view: %lld indices were given, the view has %lld dimensions", given, rank, 0);
 }
 #else
-inline constexpr bool checks_bounds = false;
 constexpr void check_index(std::int64_t, std::int64_t, int) noexcept {}
 constexpr void check_count(std::int64_t, int) noexcept {}
 #endif
@@ -177,8 +175,8 @@ struct KeptDType<true> {};
 /// Chooses the constructor that believes the descriptor.
 struct Fitting {};
 
-/// view<…>::mdspan() of a kind: mdspan.h, mdspan_cuda.h and mdspan_kokkos.h specialise it.
-template <class Kind, class View>
+/// view<…>::mdspan() of a kind; mdspan_common.h has that of all whose header is included.
+template <class Kind, class View, class = void>
 struct to_mdspan {
   static_assert(sizeof(View) == 0,
                 "anyarray::view::mdspan(): include anyarray/mdspan.h, mdspan_cuda.h or mdspan_kokkos.h");

@@ -253,9 +253,9 @@ void move_bytes(const Job& job, const Run& to, const Run& from, std::int64_t n) 
 }
 
 template <class H>
-void join(Block& real, const Block& imaginary, int n) noexcept {
+void join(Block& real, Block& imaginary, int n) noexcept {
   H* const to = in<H>(real);
-  const H* const from = in<H>(const_cast<Block&>(imaginary));
+  const H* const from = in<H>(imaginary);
   for (int i = 0; i < n; ++i) to[i] = to[i] != 0 || from[i] != 0 ? H{1} : H{0};
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats of at most 16 bits, read from their definitions: sign, exponent, mantissa, bias, and what the top codes mean.
+// Floats of at most 8 bits, read from their definitions: sign, exponent, mantissa, bias, and what the top codes mean;
+// those of 16 as numbers.h has them.
 #pragma once
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 #include "anyarray/dtype.h"
+#include "src/core/numbers.h"
 
 namespace anyarray {
 
@@ -46,17 +48,17 @@ inline double decode_e8m0(std::uint32_t raw) noexcept {
   return raw == 255 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, static_cast<int>(raw) - 127);
 }
 
+/// A bfloat16, or a float16.
+inline double decode_float16(TypeCode code, std::uint16_t raw) noexcept {
+  return code == TypeCode::bfloat ? widened(Brain{raw}) : held_as<double>(Half{raw});
+}
+
 /// The format of a float's lane; null where decode_float() can't read it.
 inline const FloatFormat* narrow_format(DType d) noexcept {
-  static constexpr FloatFormat half{5, 10, 15, Top::ieee}, brain{8, 7, 127, Top::ieee};
   static constexpr FloatFormat e3m4{3, 4, 3, Top::ieee}, e4m3{4, 3, 7, Top::ieee}, e4m3b11{4, 3, 11, Top::fnuz},
       e4m3fn{4, 3, 7, Top::fn}, e4m3fnuz{4, 3, 8, Top::fnuz}, e5m2{5, 2, 15, Top::ieee}, e5m2fnuz{5, 2, 16, Top::fnuz},
       e2m3fn{2, 3, 1, Top::finite}, e3m2fn{3, 2, 3, Top::finite}, e2m1fn{2, 1, 1, Top::finite};
   switch (d.code) {
-    case TypeCode::float_:
-      return &half;
-    case TypeCode::bfloat:
-      return &brain;
     case TypeCode::float8_e3m4:
       return &e3m4;
     case TypeCode::float8_e4m3:

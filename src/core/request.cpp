@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "anyarray/produce.h"
+#include "src/core/text_writer.h"
 
 namespace anyarray {
 namespace {
@@ -32,32 +33,18 @@ const char* padding(DType d, bool tell) noexcept {
 /// The sentences about all conditions that aren't met, one after the other.
 class Unmet {
  public:
-  explicit Unmet(Reason* why) noexcept : why_(why) {}
-
-#if defined(__GNUC__)
-  __attribute__((format(printf, 2, 3)))
-#endif
-  void add(const char* format, ...) noexcept {
+  explicit Unmet(Reason* why) noexcept
+      : text_(why != nullptr ? why->text : nullptr, why != nullptr ? sizeof why->text : 0) {}
+  /// Where the next sentence goes.
+  TextWriter& next() noexcept {
+    if (status_ != Status::ok) text_.print("; ");
     status_ = Status::mismatch;
-    if (why_ == nullptr || length_ + 1 >= sizeof why_->text) return;
-    if (length_ > 0) append("; ");
-    std::va_list args;
-    va_start(args, format);
-    const int n = std::vsnprintf(why_->text + length_, sizeof why_->text - length_, format, args);
-    va_end(args);
-    if (n > 0) length_ += static_cast<std::size_t>(n);
-  }
-  /// Goes on with the last sentence.
-  void append(const char* text) noexcept {
-    if (why_ == nullptr || length_ + 1 >= sizeof why_->text) return;
-    const int n = std::snprintf(why_->text + length_, sizeof why_->text - length_, "%s", text);
-    if (n > 0) length_ += static_cast<std::size_t>(n);
+    return text_;
   }
   Status status() const noexcept { return status_; }
 
  private:
-  Reason* why_;
-  std::size_t length_ = 0;
+  TextWriter text_;
   Status status_ = Status::ok;
 };
 
@@ -68,21 +55,19 @@ bool has_wanted_dtype(DType have, const Request& r) noexcept {
   return r.n_dtypes == 0 && (!r.has_dtype || have == r.dtype);
 }
 
-void wrong_dtype(DType have, const Request& r, Unmet& unmet) noexcept {
-  char text[80];
-  format_dtype(have, text, sizeof text);
+void wrong_dtype(DType have, const Request& r, TextWriter& text) noexcept {
+  char name[80];
+  format_dtype(have, name, sizeof name);
   const DType* const wanted = r.n_dtypes > 0 ? r.dtypes : &r.dtype;
   const std::uint32_t n = r.n_dtypes > 0 ? r.n_dtypes : 1;
   bool tell = false;
   for (std::uint32_t i = 0; i < n; ++i) tell |= have.padded() != wanted[i].padded();
-  unmet.add("the array has dtype %s%s, ", text, padding(have, tell));
+  text.print("the array has dtype %s%s, ", name, padding(have, tell));
   for (std::uint32_t i = 0; i < n; ++i) {
-    if (i > 0) unmet.append(i + 1 == n ? " or " : ", ");
-    format_dtype(wanted[i], text, sizeof text);
-    unmet.append(text);
-    unmet.append(padding(wanted[i], tell));
+    format_dtype(wanted[i], name, sizeof name);
+    text.print("%s%s%s", i == 0 ? "" : i + 1 == n ? " or " : ", ", name, padding(wanted[i], tell));
   }
-  unmet.append(" was asked for: nothing is converted");
+  text.print(" was asked for: nothing is converted");
 }
 
 /// See layout_elements.
@@ -91,13 +76,13 @@ void check_elements(const Descriptor& d, Unmet& unmet) noexcept {
   const std::int64_t alignment = alignment_of(d.dtype);
   if (d.size() == 0) return;
   if (alignment > 1 && reinterpret_cast<std::uintptr_t>(d.data) % static_cast<std::uintptr_t>(alignment) != 0) {
-    unmet.add("the address %p isn't aligned for its elements: a multiple of %lld is needed", d.data,
-              static_cast<long long>(alignment));
+    unmet.next().print("the address %p isn't aligned for its elements: a multiple of %lld is needed", d.data,
+                       static_cast<long long>(alignment));
   }
   for (int i = 0; d.strides != nullptr && itemsize > 0 && i < d.ndim; ++i) {
     if (d.shape[i] > 1 && d.strides[i] % itemsize != 0) {
-      return unmet.add("stride %d is %lld bytes, which isn't a whole number of elements of %lld", i,
-                       static_cast<long long>(d.strides[i]), static_cast<long long>(itemsize));
+      return unmet.next().print("stride %d is %lld bytes, which isn't a whole number of elements of %lld", i,
+                                static_cast<long long>(d.strides[i]), static_cast<long long>(itemsize));
     }
   }
 }
@@ -124,17 +109,18 @@ Status meets(const Descriptor& d, const Request& r, Reason* why) noexcept {
     return wrong_device(d.device, r.device, why);
   }
   Unmet unmet(why);
-  if (r.ndim >= 0 && d.ndim != r.ndim) unmet.add("the array has ndim %d, %d was asked for", d.ndim, int{r.ndim});
-  if (!has_wanted_dtype(d.dtype, r)) wrong_dtype(d.dtype, r, unmet);
-  if (r.writable && d.readonly()) unmet.add("the array is read-only, writable memory was asked for");
+  if (r.ndim >= 0 && d.ndim != r.ndim)
+    unmet.next().print("the array has ndim %d, %d was asked for", d.ndim, int{r.ndim});
+  if (!has_wanted_dtype(d.dtype, r)) wrong_dtype(d.dtype, r, unmet.next());
+  if (r.writable && d.readonly()) unmet.next().print("the array is read-only, writable memory was asked for");
   if (r.order == Order::c && !d.c_contiguous()) {
-    unmet.add("the array isn't C-contiguous (row-major without gaps), as was asked for");
+    unmet.next().print("the array isn't C-contiguous (row-major without gaps), as was asked for");
   }
   if (r.order == Order::f && !d.f_contiguous()) {
-    unmet.add("the array isn't Fortran-contiguous (column-major without gaps), as was asked for");
+    unmet.next().print("the array isn't Fortran-contiguous (column-major without gaps), as was asked for");
   }
   if (d.dtype.packed() && r.layout != 0) {
-    unmet.add("its elements are packed below a byte, so that no pointer can walk them");
+    unmet.next().print("its elements are packed below a byte, so that no pointer can walk them");
   } else if ((r.layout & layout_elements) != 0) {
     check_elements(d, unmet);
   }

@@ -37,7 +37,7 @@ bool load_float(DType d, unsigned bits, const char* p, double* out) noexcept {
   if (bits == 64) return *out = load<double>(p, swapped), true;
   if (bits == 32) return *out = static_cast<double>(load<float>(p, swapped)), true;
   if (bits == 16) {
-    *out = decode_float(load<std::uint16_t>(p, swapped), *narrow_format(d));
+    *out = decode_float16(d.code, load<std::uint16_t>(p, swapped));
     return true;
   }
   return false;

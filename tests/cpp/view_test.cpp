@@ -3,8 +3,10 @@
 // layouts, ranks from 0, dtypes, devices; arrays that are empty, null, misaligned, reversed, broadcast.
 #include "anyarray/view.h"
 
+#include <cstring>
 #include <vector>
 
+#include "anyarray/casters/signature.h"
 #include "anyarray/complex.h"
 #include "tests/cpp/check.h"
 
@@ -385,6 +387,21 @@ void test_elements_of_other_sizes() {
   CHECK((view<const bool, 1>(flags, {2})[0]));
 }
 
+/// What signatures call a dtype is its name everywhere else, which can be read again.
+void test_names_in_signatures() {
+  for (const DTypeRow& row : dtype_table) {
+    for (const std::uint32_t count : {1u, 2u, 16u}) {
+      const DType d = make_dtype(row.code, row.bits, count);
+      char name[80];
+      format_dtype(d, name, sizeof name);
+      casters::Text text;
+      CHECK(casters::put_dtype(text, d) && std::strcmp(text.text, name) == 0);
+    }
+  }
+  casters::Text text;
+  CHECK(!casters::put_dtype(text, make_dtype(TypeCode::float_, 24)) && text.size == 0);
+}
+
 }  // namespace
 
 int main() {
@@ -400,5 +417,6 @@ int main() {
   test_visit();
   test_iteration();
   test_elements_of_other_sizes();
+  test_names_in_signatures();
   return check::done();
 }

@@ -140,8 +140,10 @@ class ViewArgument : public Asked {
   }
 
   /// What a refusal calls it.
-  static constexpr auto name = exactly<cpp_type<View>(copies ? "or_copy<view>" : "view").size>(
-      cpp_type<View>(copies ? "or_copy<view>" : "view"));
+  static constexpr auto name = [] {
+    constexpr Text text = cpp_type<View>(copies ? "or_copy<view>" : "view");
+    return exactly<text.size>(text);
+  }();
 
  private:
   void show(const Descriptor& d) noexcept {
@@ -173,8 +175,10 @@ class ArrayArgument : public Asked {
   Array& value() noexcept { return value_; }
 
  private:
-  static constexpr auto text = cpp_type<typename Array::view_type>(copies ? "or_copy<array>" : "array");
-  static constexpr auto name = exactly<text.size>(text);
+  static constexpr auto name = [] {
+    constexpr Text text = cpp_type<typename Array::view_type>(copies ? "or_copy<array>" : "array");
+    return exactly<text.size>(text);
+  }();
 
   Array value_;
 };
@@ -214,18 +218,8 @@ PyObject* to_python(const view<T, Rank, Layout, On>& result, Lend lend, PyObject
   const CApi* const api = table();
   if (api == nullptr) return nullptr;
   std::int64_t dims[2 * (Rank == dynamic_rank ? max_ndim : Rank > 0 ? Rank : 1)];
-  Descriptor parts{};
-  parts.data = const_cast<void*>(static_cast<const void*>(result.data()));
-  parts.shape = dims;
-  parts.dtype = result.dtype();
-  parts.device = result.device();
-  parts.ndim = result.rank();
-  parts.flags = anyarray::detail::elements_of<T>::writable ? 0u : static_cast<std::uint32_t>(flag_readonly);
-  if (!parts.dtype.packed()) parts.strides = dims + parts.ndim;
-  for (int i = 0; i < parts.ndim; ++i) {
-    dims[i] = result.extent(i);
-    if (parts.strides != nullptr) dims[parts.ndim + i] = result.byte_stride(i);
-  }
+  Descriptor parts;
+  anyarray::detail::describe(result, dims, &parts);
   if (lend != Lend::copy)
     return api->produce(api->context, &parts, lend == Lend::owner ? owner : nullptr, nullptr, nullptr);
   Borrow made;
@@ -260,6 +254,24 @@ PyObject* to_python(const given_like<Result>& given, Lend lend, PyObject* owner)
   Py_DECREF(array);
   return result;
 }
+
+/// What a parameter is called in a signature, and the view that takes it.
+template <class P>
+struct ParameterType;
+template <class T, int Rank, class Layout, class On>
+struct ParameterType<view<T, Rank, Layout, On>> {
+  static constexpr Text text = python_type<view<T, Rank, Layout, On>>(Role::parameter);
+  using View = view<T, Rank, Layout, On>;
+  static constexpr bool copies = false;
+};
+template <class T, int Rank, class Layout, class On>
+struct ParameterType<array<T, Rank, Layout, On>> : ParameterType<view<T, Rank, Layout, On>> {};
+template <class P>
+struct ParameterType<or_copy<P>> {
+  using View = typename ParameterType<P>::View;
+  static constexpr Text text = python_type<View>(Role::or_copy);
+  static constexpr bool copies = true;
+};
 
 /// What a result is called in a signature, and the view that tells its dtype and shape.
 template <class Result>

@@ -40,23 +40,17 @@ template <class Type>
 constexpr auto anyarray_name() {
   return descr<Type::text.size>(anyarray::casters::exactly<Type::text.size>(Type::text).text);
 }
-template <class View, anyarray::casters::Role role>
-struct anyarray_parameter_type {
-  static constexpr auto text = anyarray::casters::python_type<View>(role);
-};
-/// One name as a parameter, another as a result.
-template <class View, bool copies>
-inline constexpr auto anyarray_names =
-    const_name('@') +
-    anyarray_name<anyarray_parameter_type<View, copies ? anyarray::casters::Role::or_copy
-                                                       : anyarray::casters::Role::parameter>>() +
-    const_name('@') + anyarray_name<anyarray::casters::ResultType<View>>() + const_name('@');
 
 /// What all parameters share: a `P` is taken from Python, and read by the function.
 template <class P>
 class anyarray_parameter {
+  using Type = anyarray::casters::ParameterType<P>;
+
  public:
   using Value = P;
+  /// One name as a parameter, another as a result.
+  static constexpr auto Name = const_name('@') + anyarray_name<Type>() + const_name('@') +
+                               anyarray_name<anyarray::casters::ResultType<typename Type::View>>() + const_name('@');
 
   NB_INLINE bool from_python(handle src, std::uint32_t flags, cleanup_list* cleanup) noexcept {
     flags_ = flags;
@@ -100,11 +94,9 @@ class anyarray_read<anyarray::or_copy<Plain>> : public anyarray_parameter<anyarr
   explicit operator anyarray::or_copy<Plain>() { return anyarray::or_copy<Plain>(this->read()); }
 };
 
-template <class P, class View, bool copies>
+template <class P>
 class anyarray_view_parameter : public anyarray_read<P> {
  public:
-  static constexpr auto Name = anyarray_names<View, copies>;
-
   /// Asked by casters of containers, which read the value and go on without this caster: the call keeps then what keeps
   /// the value valid.
   template <class>
@@ -124,7 +116,7 @@ class anyarray_view_parameter : public anyarray_read<P> {
     PyObject* const keeper = this->argument_.keep();
     if (keeper == nullptr) return PyErr_Clear(), false;
     this->cleanup_->append(keeper);
-    if constexpr (copies) {  // a copy doesn't keep what it was made of
+    if constexpr (anyarray::casters::ParameterType<P>::copies) {  // a copy doesn't keep what it was made of
       if (PyObject* const source = this->argument_.source()) {
         Py_INCREF(source);
         this->cleanup_->append(source);
@@ -134,11 +126,9 @@ class anyarray_view_parameter : public anyarray_read<P> {
   }
 };
 
-template <class P, class View, bool copies>
+template <class P>
 class anyarray_array_parameter : public anyarray_read<P> {
  public:
-  static constexpr auto Name = anyarray_names<View, copies>;
-
   template <class>
   bool can_cast() const noexcept {
     return !this->argument_.has_error();
@@ -167,23 +157,21 @@ struct anyarray_result {
 
 template <class T, int Rank, class Layout, class On>
 class type_caster<anyarray::view<T, Rank, Layout, On>>
-    : public anyarray_view_parameter<anyarray::view<T, Rank, Layout, On>, anyarray::view<T, Rank, Layout, On>, false>,
+    : public anyarray_view_parameter<anyarray::view<T, Rank, Layout, On>>,
       public anyarray_result<anyarray::view<T, Rank, Layout, On>> {};
 
 template <class T, int Rank, class Layout, class On>
 class type_caster<anyarray::array<T, Rank, Layout, On>>
-    : public anyarray_array_parameter<anyarray::array<T, Rank, Layout, On>, anyarray::view<T, Rank, Layout, On>, false>,
+    : public anyarray_array_parameter<anyarray::array<T, Rank, Layout, On>>,
       public anyarray_result<anyarray::array<T, Rank, Layout, On>> {};
 
 template <class T, int Rank, class Layout, class On>
 class type_caster<anyarray::or_copy<anyarray::view<T, Rank, Layout, On>>>
-    : public anyarray_view_parameter<anyarray::or_copy<anyarray::view<T, Rank, Layout, On>>,
-                                     anyarray::view<T, Rank, Layout, On>, true> {};
+    : public anyarray_view_parameter<anyarray::or_copy<anyarray::view<T, Rank, Layout, On>>> {};
 
 template <class T, int Rank, class Layout, class On>
 class type_caster<anyarray::or_copy<anyarray::array<T, Rank, Layout, On>>>
-    : public anyarray_array_parameter<anyarray::or_copy<anyarray::array<T, Rank, Layout, On>>,
-                                      anyarray::view<T, Rank, Layout, On>, true> {};
+    : public anyarray_array_parameter<anyarray::or_copy<anyarray::array<T, Rank, Layout, On>>> {};
 
 template <class Library, class Result>
 struct type_caster<anyarray::given_as<Library, Result>> : anyarray_result<anyarray::given_as<Library, Result>> {

@@ -51,22 +51,6 @@ template <class Text>
 constexpr auto anyarray_descr() {
   return descr<Text::text.size>(anyarray::casters::exactly<Text::text.size>(Text::text).text);
 }
-/// What a P is called as a parameter.
-template <class P>
-struct anyarray_parameter_text;
-template <class T, int Rank, class Layout, class On>
-struct anyarray_parameter_text<anyarray::view<T, Rank, Layout, On>> {
-  static constexpr auto text =
-      anyarray::casters::python_type<anyarray::view<T, Rank, Layout, On>>(anyarray::casters::Role::parameter);
-};
-template <class T, int Rank, class Layout, class On>
-struct anyarray_parameter_text<anyarray::array<T, Rank, Layout, On>>
-    : anyarray_parameter_text<anyarray::view<T, Rank, Layout, On>> {};
-template <class P>
-struct anyarray_parameter_text<anyarray::or_copy<P>> {
-  static constexpr auto text =
-      anyarray::casters::python_type<typename anyarray::casters::ResultType<P>::View>(anyarray::casters::Role::or_copy);
-};
 
 /// A type with two names: as a parameter, and as a result.
 #if PYBIND11_VERSION_HEX >= 0x03000000
@@ -154,7 +138,7 @@ template <class R, class Value>
 class anyarray_view_caster : public anyarray_result<R> {
   static constexpr bool optional = anyarray_optional<Value>::value;
   using P = typename anyarray_optional<Value>::type;
-  static constexpr auto parameter = anyarray_descr<anyarray_parameter_text<P>>();
+  static constexpr auto parameter = anyarray_descr<anyarray::casters::ParameterType<P>>();
   static constexpr auto result = anyarray_descr<anyarray::casters::ResultType<R>>();
 
  public:
@@ -196,7 +180,7 @@ class anyarray_view_caster : public anyarray_result<R> {
   }
 
  private:
-  static constexpr bool copies = !std::is_same_v<P, R>;
+  static constexpr bool copies = anyarray::casters::ParameterType<P>::copies;
   using Taking = anyarray::casters::Taking<R, copies>;
 
   __attribute__((cold, noinline)) static bool refuse(anyarray::Status s, PyObject* obj, bool convert) {
@@ -224,8 +208,8 @@ class anyarray_array_caster : public anyarray_result<R> {
 
  public:
   static constexpr auto name = [] {
-    constexpr auto both =
-        anyarray_both(anyarray_descr<anyarray_parameter_text<P>>(), anyarray_descr<anyarray::casters::ResultType<R>>());
+    constexpr auto both = anyarray_both(anyarray_descr<anyarray::casters::ParameterType<P>>(),
+                                        anyarray_descr<anyarray::casters::ResultType<R>>());
     if constexpr (!anyarray_optional<Value>::value) {
       return both;
     } else {

@@ -30,7 +30,7 @@ namespace detail {
 
 struct Note {
   PyObject* object;  // what was refused, or, where `ask` is null, an exception that waits to be raised; a reference
-  AskAgain ask;      // tells parameters of different types apart, too
+  AskAgain ask;
   const char* parameter;  // static: "view[const float32, 2]"
   unsigned long thread;
   std::uint64_t number;
@@ -46,8 +46,7 @@ struct State {
   std::uint32_t n = 0;            // notes there are
   PyObject* failed = nullptr;     // `args` of the last exception of a wrapped call inside of others, held: no other has
                                // their address, while the exception, held, would keep the frames that it went through
-  Note notes[64];               // see add_note()
-  void (*originals[8])() = {};  // the vectorcall functions that were wrapped: of a library, not of each function
+  Note notes[64];  // see add_note()
 };
 
 inline State state;

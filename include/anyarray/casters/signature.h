@@ -2,6 +2,7 @@
 // What a parameter or a result says of itself, as text that is made by the compiler: in signatures (and so in
 // docstrings and stubs) as a Python type, in errors in a few words. No Python.h.
 #pragma once
+#include "anyarray/dtype_rows.h"
 #include "anyarray/view.h"
 
 namespace anyarray::casters {
@@ -44,83 +45,25 @@ constexpr Exactly<N> exactly(const Text& from) noexcept {
 
 /// "float32", "complex128", "datetime64[us]", …; false, and nothing is put, for what has no name at compile time.
 constexpr bool put_dtype(Text& out, DType d) noexcept {
-  constexpr const char* small_floats[] = {"float8_e3m4",     "float8_e4m3",   "float8_e4m3b11fnuz", "float8_e4m3fn",
-                                          "float8_e4m3fnuz", "float8_e5m2",   "float8_e5m2fnuz",    "float8_e8m0fnu",
-                                          "float6_e2m3fn",   "float6_e3m2fn", "float4_e2m1fn"};
-  constexpr const char* units[] = {"", "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", ""};
   if (d.swapped()) return false;
   if (d.is_time()) {
     out.put(d.code == TypeCode::datetime64 ? "datetime64" : "timedelta64");
     if (d.unit() != TimeUnit::generic) {
       out.put("[");
       if (d.count != 1) out.put(d.count);
-      out.put(units[static_cast<int>(d.unit())]);
+      out.put(time_unit_names[static_cast<int>(d.unit())]);
       out.put("]");
     }
     return true;
   }
-  const char* stem = d.code == TypeCode::int_                  ? "int"
-                     : d.code == TypeCode::uint                ? "uint"
-                     : d.code == TypeCode::float_              ? "float"
-                     : d.code == TypeCode::complex             ? "complex"
-                     : d.code == TypeCode::bfloat              ? "bfloat"
-                     : d.code == TypeCode::bool_               ? "bool"
-                     : d.code == TypeCode::long_double         ? "longdouble"
-                     : d.code == TypeCode::complex_long_double ? "clongdouble"
-                                                               : nullptr;
-  if (stem != nullptr) {
-    out.put(stem);
-    if (d.code <= TypeCode::complex && d.code != TypeCode::opaque_handle) out.put(d.bits);
-  } else if (d.code >= TypeCode::float8_e3m4 && d.code <= TypeCode::float4_e2m1fn) {
-    out.put(small_floats[static_cast<int>(d.code) - static_cast<int>(TypeCode::float8_e3m4)]);
-  } else {
-    return false;
-  }
+  const DTypeRow* const row = find_row(d.code, d.bits);
+  if (row == nullptr) return false;
+  out.put(row->name);
   if (d.count != 1) {
-    out.put("x");
+    out.put(d.bits < 8 ? "_x" : "x");
     out.put(d.count);
   }
   return true;
-}
-
-constexpr const char* device_name(DeviceType kind) noexcept {
-  switch (kind) {
-    case DeviceType::cpu:
-      return "cpu";
-    case DeviceType::cuda:
-      return "cuda";
-    case DeviceType::cuda_host:
-      return "cuda_host";
-    case DeviceType::opencl:
-      return "opencl";
-    case DeviceType::vulkan:
-      return "vulkan";
-    case DeviceType::metal:
-      return "metal";
-    case DeviceType::vpi:
-      return "vpi";
-    case DeviceType::rocm:
-      return "rocm";
-    case DeviceType::rocm_host:
-      return "rocm_host";
-    case DeviceType::ext_dev:
-      return "ext_dev";
-    case DeviceType::cuda_managed:
-      return "cuda_managed";
-    case DeviceType::oneapi:
-      return "oneapi";
-    case DeviceType::webgpu:
-      return "webgpu";
-    case DeviceType::hexagon:
-      return "hexagon";
-    case DeviceType::maia:
-      return "maia";
-    case DeviceType::trn:
-      return "trn";
-    case DeviceType::any:
-      break;
-  }
-  return "any";
 }
 
 /// How the signature tells what a view takes, or what an array is.
@@ -168,7 +111,7 @@ constexpr Text python_type(Role role, const char* type = nullptr) noexcept {
   if (r.device.type != DeviceType::any) {
     facts.comma(&first);
     facts.put("device='");
-    facts.put(device_name(r.device.type));
+    facts.put(device_type_name(r.device.type));
     facts.put("'");
   }
   if (r.writable && role == Role::parameter) {
@@ -215,7 +158,7 @@ constexpr Text cpp_type(const char* name) noexcept {
   if (r.order != Order::any) out.put(r.order == Order::c ? ", c_order" : ", f_order");
   if (r.device.type != DeviceType::cpu) {
     out.put(", ");
-    out.put(device_name(r.device.type));
+    out.put(r.device.type == DeviceType::any ? "any" : device_type_name(r.device.type));
   }
   out.put("]");
   return out;

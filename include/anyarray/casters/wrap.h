@@ -26,12 +26,15 @@ inline PyObject* head_by_name(PyObject* function) noexcept {
   return head;
 }
 
+/// The vectorcall functions that were wrapped: of a library, not of each function.
+inline vectorcallfunc originals[8] = {};
+
 template <int k>
 PyObject* wrapped_call(PyObject* function, PyObject* const* args, std::size_t nargsf, PyObject* names) noexcept {
   State& s = current_state();
   const std::uint64_t before = s.number;
   ++s.active;
-  PyObject* const result = reinterpret_cast<vectorcallfunc>(state.originals[k])(function, args, nargsf, names);
+  PyObject* const result = originals[k](function, args, nargsf, names);
   --s.active;
   if (__builtin_expect(result != nullptr && s.number == before, 1)) return result;
   return settle(s, function, head_by_name, result, before);
@@ -40,32 +43,21 @@ PyObject* wrapped_call(PyObject* function, PyObject* const* args, std::size_t na
 inline constexpr vectorcallfunc wrappers[] = {wrapped_call<0>, wrapped_call<1>, wrapped_call<2>, wrapped_call<3>,
                                               wrapped_call<4>, wrapped_call<5>, wrapped_call<6>, wrapped_call<7>};
 
-/// Where a function keeps its vectorcall; null where it has none, or where that can't be told.
+/// Where a function keeps its vectorcall; null where it has none.
 inline vectorcallfunc* vectorcall_of(PyObject* function) noexcept {
   PyTypeObject* const type = Py_TYPE(function);
   if (!PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL)) return nullptr;
-  auto* const start = reinterpret_cast<char*>(function);
 #if !defined(Py_LIMITED_API)
   const Py_ssize_t offset = type->tp_vectorcall_offset;
 #else
-  // The limited API has no offset, but types that are made with a member of this name, which shows the value.
-  PyObject* const shown = attribute(function, "__vectorcalloffset__");
-  PyObject* const size = attribute(reinterpret_cast<PyObject*>(type), "__basicsize__");
-  const Py_ssize_t value = shown != nullptr ? PyLong_AsSsize_t(shown) : 0;
-  const Py_ssize_t end = size != nullptr ? PyLong_AsSsize_t(size) : 0;
-  PyErr_Clear();
-  Py_XDECREF(shown);
-  Py_XDECREF(size);
+  // The limited API doesn't show it, but the member that a type gives it by.
   Py_ssize_t offset = 0;
-  for (Py_ssize_t at = sizeof(PyObject); at + static_cast<Py_ssize_t>(sizeof value) <= end; at += sizeof value) {
-    Py_ssize_t word = 0;
-    std::memcpy(&word, start + at, sizeof word);
-    if (word != value || value <= 0) continue;
-    if (offset != 0) return nullptr;
-    offset = at;
+  const auto* member = static_cast<const PyMemberDef*>(PyType_GetSlot(type, Py_tp_members));
+  for (; member != nullptr && member->name != nullptr; ++member) {
+    if (std::strcmp(member->name, "__vectorcalloffset__") == 0) offset = member->offset;
   }
 #endif
-  return offset > 0 ? reinterpret_cast<vectorcallfunc*>(start + offset) : nullptr;
+  return offset > 0 ? reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(function) + offset) : nullptr;
 }
 
 /// Puts a wrapper before the vectorcall of this function, where it has one. Where all wrappers are taken (a library has
@@ -76,10 +68,9 @@ inline void wrap(PyObject* function) noexcept {
   for (const vectorcallfunc wrapper : wrappers) {
     if (*slot == wrapper) return;
   }
-  auto* const original = reinterpret_cast<void (*)()>(*slot);
-  for (int k = 0; k < 8; ++k) {
-    if (state.originals[k] == nullptr) state.originals[k] = original;
-    if (state.originals[k] == original) {
+  for (std::size_t k = 0; k < sizeof wrappers / sizeof *wrappers; ++k) {
+    if (originals[k] == nullptr) originals[k] = *slot;
+    if (originals[k] == *slot) {
       *slot = wrappers[k];
       return;
     }
