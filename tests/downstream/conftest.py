@@ -10,36 +10,30 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from projects import HERE, Way, build
+from projects import HERE, Way, build_here
 
 pytest.register_assert_rewrite("in_both")
 
 BUILT_IN = os.environ.get("ANYARRAY_BUILT_IN")
 
 
-def build_extensions(folder: Path, *options: str) -> Path:
-    from projects import PACKAGE_PREFIX
-
-    build(HERE / "extension", folder, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}", *options)
-    return folder
-
-
 @pytest.fixture(scope="session")
 def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the extensions built against the package that is installed here."""
-    return build_extensions(tmp_path_factory.mktemp("extension"))
+    return build_here(HERE / "extension", tmp_path_factory.mktemp("extension"))
 
 
 @pytest.fixture(scope="session")
 def built_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of those with the engine built in, which are in the package `inside`."""
-    return Path(BUILT_IN) if BUILT_IN else build_extensions(tmp_path_factory.mktemp("built_in"), "-DENGINE_INSIDE=ON")
+    if BUILT_IN:
+        return Path(BUILT_IN)
+    return build_here(HERE / "extension", tmp_path_factory.mktemp("built_in"), "-DENGINE_INSIDE=ON")
 
 
 @pytest.fixture(params=["inside"] if BUILT_IN else ["package", "inside"])
@@ -52,12 +46,8 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Way:
 @pytest.fixture(scope="module")
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the extensions with the module's binding library, built against the installed package."""
-    from projects import PACKAGE_PREFIX
-
     library = request.module.LIBRARY
-    folder = tmp_path_factory.mktemp(library)
-    build(HERE / f"{library}_module", folder, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}")
-    return folder
+    return build_here(HERE / f"{library}_module", tmp_path_factory.mktemp(library))
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from projects import HERE, PACKAGE_PREFIX, build
+from projects import HERE, PACKAGE_PREFIX, build_here
 
 OTHERS = [Path(name) for name in os.environ.get("ANYARRAY_OTHER_PYTHONS", "").split(os.pathsep) if name]
 
@@ -51,9 +51,7 @@ print(sys.version_info[:2])
 
 @pytest.fixture(scope="module")
 def extensions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("abi3")
-    build(HERE / "plain_c", folder, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}", "-DLIMITED_API=ON")
-    return folder
+    return build_here(HERE / "plain_c", tmp_path_factory.mktemp("abi3"), "-DLIMITED_API=ON")
 
 
 def test_runs_here(extensions: Path) -> None:

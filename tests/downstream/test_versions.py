@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from projects import HERE, PACKAGE_PREFIX, ROOT, build
+from projects import HERE, PACKAGE_PREFIX, ROOT, build, build_here
 
 RECORD = (ROOT / "tests" / "cpp" / "abi.def").read_text(encoding="utf-8")
 RECORDED = re.findall(r"^ABI_ROW\((\d+), (\d+), ([^,]+), (\w+),\s+(\(.*?\))\)$", RECORD, re.M | re.S)
@@ -149,9 +149,7 @@ core._C_API = new(ctypes.addressof(table), name, None)
 @pytest.fixture(scope="module")
 def extensions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of today: total needs the rows of minor 0, rows and typed (C and C++) all that the headers have."""
-    folder = tmp_path_factory.mktemp("extensions")
-    build(HERE / "plain_c", folder, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}", "-DLIMITED_API=ON")
-    return folder
+    return build_here(HERE / "plain_c", tmp_path_factory.mktemp("extensions"), "-DLIMITED_API=ON")
 
 
 def newest_minor() -> int:
