@@ -10,7 +10,6 @@ import array
 import ctypes
 import doctest
 import gc
-import os
 import re
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from projects import HERE, ROOT, needs
+from projects import HERE, ROOT, environment, needs
 
 import anyarray as aa
 
@@ -39,12 +38,6 @@ def why(call: Any, *args: Any, **keywords: Any) -> str:
     head, _, reasons = str(raised.value).partition("\n\nanyarray: ")
     assert re.search(r"\nInvoked with( types)?: ", head)
     return reasons
-
-
-def environment() -> dict[str, str]:
-    """For another process, which is to import the anyarray that this one has."""
-    paths = [str(Path(aa.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
 
 
 class Raising:

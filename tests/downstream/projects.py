@@ -38,6 +38,12 @@ def run(*command: str | Path, cwd: Path | None = None) -> str:
     return done.stdout
 
 
+def environment(*folders: Path) -> dict[str, str]:
+    """For another process, which is to import the anyarray that this one has, and what is in the folders."""
+    paths = [*map(str, folders), str(PACKAGE_PREFIX.parents[1]), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
 def cmake() -> str:
     found = shutil.which("cmake")
     assert found, "cmake is not on PATH: run this by `make test`, which brings it"

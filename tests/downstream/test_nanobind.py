@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from in_both import D, F, InBoth, Raising, Stub, environment, why
-from projects import ROOT, needs
+from in_both import D, F, InBoth, Raising, Stub, why
+from projects import ROOT, environment, needs
 
 LIBRARY, SUFFIX = "nanobind", "nb"
 needs(LIBRARY)

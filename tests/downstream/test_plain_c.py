@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import array
-import os
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from projects import HERE, PACKAGE_PREFIX, build_here, compiler, run
+from projects import HERE, PACKAGE_PREFIX, build_here, compiler, environment, run
 
 import anyarray as aa
 
@@ -163,7 +161,7 @@ print("done")
 
 def test_several_interpreters(plain_c: Path) -> None:
     """By the pointer in the module state: each interpreter's own table."""
-    paths = [str(plain_c), str(PACKAGE_PREFIX.parents[1]), os.environ.get("PYTHONPATH", "")]
-    environment: dict[str, Any] = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    done = subprocess.run([sys.executable, "-c", INTERPRETERS], env=environment, text=True, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-c", INTERPRETERS], env=environment(plain_c), text=True, capture_output=True
+    )
     assert done.stdout == "done\n", done.stderr

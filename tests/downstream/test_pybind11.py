@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from in_both import MATRIX, D, F, InBoth, Stub, environment, why
+from in_both import MATRIX, D, F, InBoth, Stub, why
 from interpreters import INSIDE, SEVERAL
-from projects import needs
+from projects import environment, needs
 
 import anyarray as aa
 
@@ -42,10 +42,8 @@ def stub(built: Path, tmp_path: Path) -> Stub:
     needs("pybind11_stubgen")
 
     def of(module: str) -> str:
-        where = environment()
-        where["PYTHONPATH"] = os.pathsep.join((str(built), where["PYTHONPATH"]))
         command = [sys.executable, "-m", "pybind11_stubgen", "--exit-code", "-o", str(tmp_path), module]
-        subprocess.run(command, check=True, env=where)
+        subprocess.run(command, check=True, env=environment(built))
         return (tmp_path / f"{module}.pyi").read_text(encoding="utf-8")
 
     return of

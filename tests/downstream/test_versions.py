@@ -6,7 +6,6 @@ What "old" was is read from the record in tests/cpp/abi.def; the tables that are
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -14,16 +13,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from projects import HERE, PACKAGE_PREFIX, ROOT, build, build_here
+from projects import HERE, PACKAGE_PREFIX, ROOT, build, build_here, environment
 
 RECORD = (ROOT / "tests" / "cpp" / "abi.def").read_text(encoding="utf-8")
 RECORDED = re.findall(r"^ABI_ROW\((\d+), (\d+), ([^,]+), (\w+),\s+(\(.*?\))\)$", RECORD, re.M | re.S)
 NEWEST = max(int(row[0]) for row in RECORDED)
-
-
-def environment(*folders: Path) -> dict[str, str]:
-    paths = [*map(str, folders), str(PACKAGE_PREFIX.parents[1]), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def python(code: str, *folders: Path) -> str:
