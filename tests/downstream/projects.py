@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,12 @@ def run(*command: str | Path, cwd: Path | None = None) -> str:
     return done.stdout
 
 
+def environment(*folders: Path) -> dict[str, str]:
+    """For another process, which is to import the anyarray that this one has, and what is in the folders."""
+    paths = [*map(str, folders), str(PACKAGE_PREFIX.parents[1]), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
 def cmake() -> str:
     found = shutil.which("cmake")
     assert found, "cmake is not on PATH: run this by `make test`, which brings it"
@@ -51,13 +58,29 @@ def build(source: Path, build_dir: Path, prefix: Path | None, *options: str) -> 
     run(cmake(), "--build", build_dir)
 
 
-def compiler(cxx: bool) -> str:
-    """What compiles C++, or C: the one that the environment names, as CMake takes it."""
-    names = ["c++", "g++", "clang++"] if cxx else ["cc", "gcc", "clang"]
-    for name in (os.environ.get("CXX" if cxx else "CC"), *names):
-        if name and shutil.which(name):
-            return name
-    raise AssertionError(f"no compiler on PATH: {names}")
+def build_here(source: Path, build_dir: Path, *options: str) -> Path:
+    """Build one against the package that is installed here, for this Python; the folder of the build."""
+    build(source, build_dir, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}", *options)
+    return build_dir
+
+
+def imported(folder: Path, name: str) -> Any:
+    """A module of a folder that is on the path for just that long."""
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(folder))
+
+
+def compiler(cxx: bool) -> list[str]:
+    """What compiles C++, or C: the command that the environment names, as CMake takes it, or one on PATH."""
+    said = os.environ.get("CXX" if cxx else "CC", "")
+    for command in (said, *(["c++", "g++", "clang++"] if cxx else ["cc", "gcc", "clang"])):
+        words = shlex.split(command)
+        if words and shutil.which(words[0]):
+            return words
+    raise AssertionError(f"no compiler of {'C++' if cxx else 'C'} on PATH")
 
 
 class Way:

@@ -14,7 +14,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from projects import HERE, PACKAGE_PREFIX, build
+from projects import HERE, build_here, environment
 
 OTHERS = [Path(name) for name in os.environ.get("ANYARRAY_OTHER_PYTHONS", "").split(os.pathsep) if name]
 
@@ -51,25 +51,20 @@ print(sys.version_info[:2])
 
 @pytest.fixture(scope="module")
 def extensions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("abi3")
-    build(HERE / "plain_c", folder, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}", "-DLIMITED_API=ON")
-    return folder
+    return build_here(HERE / "plain_c", tmp_path_factory.mktemp("abi3"), "-DLIMITED_API=ON")
 
 
 def test_runs_here(extensions: Path) -> None:
     if not OTHERS:
         warnings.warn("ANYARRAY_OTHER_PYTHONS isn't set: one Python builds and runs", stacklevel=1)
-    paths = [str(extensions), str(PACKAGE_PREFIX.parents[1]), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    done = subprocess.run([sys.executable, "-c", USE], env=environment, text=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", USE], env=environment(extensions), text=True, capture_output=True)
     assert done.stdout == f"{sys.version_info[:2]}\n", done.stderr
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=str)
 def test_runs_in_others(extensions: Path, other: Path) -> None:
     """The same files; an interpreter that was named and can't run them is a failure."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment["PYTHONPATH"] = str(extensions)
-    done = subprocess.run([other, "-c", USE], env=environment, text=True, capture_output=True)
+    alone = {**os.environ, "PYTHONPATH": str(extensions)}
+    done = subprocess.run([other, "-c", USE], env=alone, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout != f"{sys.version_info[:2]}\n", f"{other} is of this version too"

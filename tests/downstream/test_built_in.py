@@ -11,7 +11,6 @@ import importlib.util
 import os
 import pickle
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -22,12 +21,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from projects import build
+from projects import HERE, PACKAGE_PREFIX, ROOT, build, cmake, compiler
 
 import anyarray as aa
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 BLOCKED = "import sys; sys.modules['anyarray'] = sys.modules['rich'] = None\n"
 
 
@@ -313,10 +310,9 @@ def test_not_under_the_limited_api(tmp_path: Path) -> None:
     source.write_text(
         '#define Py_LIMITED_API 0x030A0000\n#define ANYARRAY_ENGINE "limited"\n#include <anyarray/python.h>\n'
     )
-    compiler = shlex.split(sysconfig.get_config_var("CXX") or "c++")[0]
     includes = [f"-I{ROOT / 'include'}", f"-I{sysconfig.get_path('include')}"]
     done = subprocess.run(
-        [shutil.which(compiler) or "c++", "-std=c++17", "-fsyntax-only", *includes, source],
+        [*compiler(cxx=True), "-std=c++17", "-fsyntax-only", *includes, source],
         text=True,
         capture_output=True,
     )
@@ -348,11 +344,8 @@ def test_needs_pythons_headers_first(built_in: Path, tmp_path: Path) -> None:
         "cmake_minimum_required(VERSION 3.21)\nproject(early LANGUAGES CXX)\nfind_package(anyarray REQUIRED CONFIG)\n"
         "add_library(early MODULE nothing.cpp)\nanyarray_add_engine(early)\n"
     )
-    cmake = shutil.which("cmake")
-    assert cmake
-    prefix = Path(aa.__file__).parent / "cmake_prefix"
     done = subprocess.run(
-        [cmake, "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}"],
+        [cmake(), "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={PACKAGE_PREFIX}"],
         text=True,
         capture_output=True,
     )

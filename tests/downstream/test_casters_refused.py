@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
 
 import pytest
-from projects import needs
-
-import anyarray as aa
+from projects import PACKAGE_PREFIX, compiler, needs
 
 NANOBIND = {
     "or_copy<view<float, 1>> x": "what is written to a copy would be lost",
@@ -24,28 +19,30 @@ NANOBIND = {
 }
 
 
+def compiled(code: str, binding: str, folder: Path) -> tuple[bool, str]:
+    """Whether code compiles with the headers of a binding library, and what the compiler says."""
+    source = folder / "source.cpp"
+    source.write_text(code, encoding="utf-8")
+    include = [f"-I{one}" for one in (PACKAGE_PREFIX / "include", sysconfig.get_path("include"), binding)]
+    command = [*compiler(cxx=True), "-std=c++17", "-fsyntax-only", *include, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("parameter", NANOBIND)
 def test_with_nanobind(parameter: str, tmp_path: Path) -> None:
-    nanobind = needs("nanobind")
-    compiler = shutil.which(os.environ.get("CXX", "c++"))
-    assert compiler, "no C++ compiler on PATH"
-    include = [Path(aa.__file__).parent / "cmake_prefix" / "include", nanobind.include_dir()]
-    include.append(sysconfig.get_path("include"))
-    command = [compiler, "-std=c++17", "-fsyntax-only", *(f"-I{folder}" for folder in include)]
+    include = needs("nanobind").include_dir()
 
-    def compiles(declaration: str) -> tuple[bool, str]:
-        source = tmp_path / "source.cpp"
-        source.write_text(
+    def of(declaration: str) -> tuple[bool, str]:
+        code = (
             "#include <anyarray/casters/nanobind.h>\nusing namespace anyarray;\n"
             f"auto g = []({declaration}) {{ return given_like{{array<float, 1>(), x}}; }};\n"
-            "auto f = [] { nanobind::cpp_function(g); };\n",
-            encoding="utf-8",
+            "auto f = [] { nanobind::cpp_function(g); };\n"
         )
-        done = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False)
-        return done.returncode == 0, done.stderr
+        return compiled(code, include, tmp_path)
 
-    assert compiles("view<const float, 1> x") == (True, "")
-    right, text = compiles(parameter)
+    assert of("view<const float, 1> x") == (True, "")
+    right, text = of(parameter)
     assert not right
     assert (NANOBIND[parameter] or "error") in text
 
@@ -75,15 +72,6 @@ PYBIND11 = {
 @pytest.mark.parametrize("name", PYBIND11)
 def test_with_pybind11(name: str, tmp_path: Path) -> None:
     code, words = PYBIND11[name]
-    source = tmp_path / "wrong.cpp"
-    source.write_text(f"{PYBIND11_HEAD}{code});\n}}\n")
-    done = subprocess.run([*compiler(), "-fsyntax-only", str(source)], capture_output=True, text=True)
-    assert done.returncode != 0
-    assert words in done.stderr
-
-
-def compiler() -> list[str]:
-    """The C++ compiler with all includes that an extension needs."""
-    folders = [sysconfig.get_paths()["include"], str(Path(aa.__file__).parent / "cmake_prefix" / "include")]
-    folders.append(needs("pybind11").get_include())
-    return [*shlex.split(os.environ.get("CXX", "c++")), "-std=c++17", "-fPIC", *(f"-I{folder}" for folder in folders)]
+    right, text = compiled(f"{PYBIND11_HEAD}{code});\n}}\n", needs("pybind11").get_include(), tmp_path)
+    assert not right
+    assert words in text

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from projects import PACKAGE_PREFIX, ROOT, build
+from projects import PACKAGE_PREFIX, ROOT, build_here, imported
 
 import anyarray as aa
 
@@ -21,13 +19,7 @@ DECLARATIONS = (Path(aa.__file__).parent / "__init__.pxd").read_text(encoding="u
 
 @pytest.fixture(scope="module")
 def moments(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("cython")
-    build(ROOT / "examples" / "cython", folder, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}")
-    sys.path.insert(0, str(folder))
-    try:
-        return importlib.import_module("moments")
-    finally:
-        sys.path.remove(str(folder))
+    return imported(build_here(ROOT / "examples" / "cython", tmp_path_factory.mktemp("cython")), "moments")
 
 
 def test_takes_any_array(moments: Any) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import subprocess
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from projects import PACKAGE_PREFIX, ROOT, build, run
+from projects import ROOT, build, build_here, imported, run
 
 import anyarray as aa
 
@@ -35,13 +34,8 @@ def test_readme_builds_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.fixture(scope="module")
 def two_devices(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The example library, built and imported."""
-    folder = tmp_path_factory.mktemp("two_devices")
-    build(ROOT / "examples" / "two_devices", folder, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}")
-    sys.path.insert(0, str(folder))
-    try:
-        return importlib.import_module("two_devices")
-    finally:
-        sys.path.remove(str(folder))
+    folder = build_here(ROOT / "examples" / "two_devices", tmp_path_factory.mktemp("two_devices"))
+    return imported(folder, "two_devices")
 
 
 def test_example_gives_to_others(two_devices: Any) -> None:

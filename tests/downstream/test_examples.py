@@ -7,13 +7,12 @@ import array
 import importlib
 import struct
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from projects import PACKAGE_PREFIX, ROOT, build
+from projects import ROOT, build_here, imported, needs
 
 import anyarray as aa
 
@@ -25,19 +24,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Builds an example; the folder of the build."""
 
     def of(name: str) -> Path:
-        folder = tmp_path_factory.mktemp(name)
-        build(ROOT / "examples" / name, folder, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}")
-        return folder
+        return build_here(ROOT / "examples" / name, tmp_path_factory.mktemp(name))
 
     return of
-
-
-def imported(folder: Path, name: str) -> Any:
-    sys.path.insert(0, str(folder))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.remove(str(folder))
 
 
 def test_every_example_is_run_and_named() -> None:
@@ -124,7 +113,7 @@ def kinds() -> list[Any]:
 
 
 def test_nanobind(built: Build) -> None:
-    pytest.importorskip("nanobind")
+    needs("nanobind")
     filters = imported(built("nanobind"), "filters")
     for image in kinds():
         blurred = filters.blur(image)
@@ -154,7 +143,7 @@ def test_nanobind(built: Build) -> None:
 
 
 def test_pybind11(built: Build) -> None:
-    pytest.importorskip("pybind11")
+    needs("pybind11")
     geometry = imported(built("pybind11"), "geometry")
     square = [[0.0, 0.0], [3.0, 4.0], [3.0, 0.0]]
     for dtype in ("f4", "f8"):

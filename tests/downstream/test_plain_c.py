@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import array
-import os
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from projects import HERE, PACKAGE_PREFIX, build, compiler, run
+from projects import HERE, PACKAGE_PREFIX, build_here, compiler, environment, run
 
 import anyarray as aa
 
@@ -44,23 +42,21 @@ def test_headers_are_clean(headers: str, standard: str, limited: bool, tmp_path:
     source.write_text(others + HEADERS[headers] + USE)
     options = [f"-std={standard}", *STRICT, *(["-DPy_LIMITED_API=0x030a0000"] if limited else [])]
     folders = ["-I", PACKAGE_PREFIX / "include", "-isystem", sysconfig.get_path("include")]
-    run(compiler(cxx), *options, *folders, source)
+    run(*compiler(cxx), *options, *folders, source)
 
 
 def test_engine_that_is_built_in_is_for_cxx(tmp_path: Path) -> None:
     source = tmp_path / "use.c"
     source.write_text("#include <anyarray/c_python.h>\n")
     folders = ["-I", PACKAGE_PREFIX / "include", "-isystem", sysconfig.get_path("include")]
-    command = [compiler(False), "-fsyntax-only", '-DANYARRAY_ENGINE="package.name"', *folders, source]
+    command = [*compiler(False), "-fsyntax-only", '-DANYARRAY_ENGINE="package.name"', *folders, source]
     done = subprocess.run(command, text=True, capture_output=True)
     assert done.returncode != 0 and "gives its table to C++" in done.stderr
 
 
 @pytest.fixture(scope="module")
 def plain_c(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("plain_c")
-    build(HERE / "plain_c", folder, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}")
-    return folder
+    return build_here(HERE / "plain_c", tmp_path_factory.mktemp("plain_c"))
 
 
 def test_total_takes_any_array(plain_c: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +161,7 @@ print("done")
 
 def test_several_interpreters(plain_c: Path) -> None:
     """By the pointer in the module state: each interpreter's own table."""
-    paths = [str(plain_c), str(PACKAGE_PREFIX.parents[1]), os.environ.get("PYTHONPATH", "")]
-    environment: dict[str, Any] = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    done = subprocess.run([sys.executable, "-c", INTERPRETERS], env=environment, text=True, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-c", INTERPRETERS], env=environment(plain_c), text=True, capture_output=True
+    )
     assert done.stdout == "done\n", done.stderr

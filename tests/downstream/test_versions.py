@@ -6,7 +6,6 @@ What "old" was is read from the record in tests/cpp/abi.def; the tables that are
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -14,16 +13,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from projects import HERE, PACKAGE_PREFIX, ROOT, build
+from projects import HERE, PACKAGE_PREFIX, ROOT, build, build_here, environment
 
 RECORD = (ROOT / "tests" / "cpp" / "abi.def").read_text(encoding="utf-8")
 RECORDED = re.findall(r"^ABI_ROW\((\d+), (\d+), ([^,]+), (\w+),\s+(\(.*?\))\)$", RECORD, re.M | re.S)
 NEWEST = max(int(row[0]) for row in RECORDED)
-
-
-def environment(*folders: Path) -> dict[str, str]:
-    paths = [*map(str, folders), str(PACKAGE_PREFIX.parents[1]), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def python(code: str, *folders: Path) -> str:
@@ -149,9 +143,7 @@ core._C_API = new(ctypes.addressof(table), name, None)
 @pytest.fixture(scope="module")
 def extensions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of today: total needs the rows of minor 0, rows and typed (C and C++) all that the headers have."""
-    folder = tmp_path_factory.mktemp("extensions")
-    build(HERE / "plain_c", folder, PACKAGE_PREFIX, f"-DPython_EXECUTABLE={sys.executable}", "-DLIMITED_API=ON")
-    return folder
+    return build_here(HERE / "plain_c", tmp_path_factory.mktemp("extensions"), "-DLIMITED_API=ON")
 
 
 def newest_minor() -> int:

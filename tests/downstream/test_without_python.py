@@ -12,7 +12,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from projects import HERE, PACKAGE_PREFIX, ROOT, build, cmake, run
+from projects import HERE, PACKAGE_PREFIX, ROOT, build, cmake, compiler, run
 
 import anyarray as aa
 
@@ -149,10 +149,6 @@ def test_add_subdirectory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 # --- pkg-config and the command line ----------------------------------------------------------------------------
 
 
-def compiler() -> list[str]:
-    return shlex.split(os.environ.get("CXX") or "c++")
-
-
 def pkg_config(*arguments: str, folder: Path | None) -> str:
     """What pkgconf says; without a folder, of what it finds by the entry points of installed packages."""
     environment = {**os.environ, "PKG_CONFIG_PATH": str(folder or ""), "PKG_CONFIG_LIBDIR": ""}
@@ -180,15 +176,15 @@ def test_pkg_config_builds_a_program(pc_folder: Path, tmp_path: Path) -> None:
         pkg_config("--validate", name, folder=pc_folder)
     flags = shlex.split(pkg_config("--cflags", "--libs", "anyarray-core", folder=pc_folder))
     assert flags[-1] == "-lanyarray_core"
-    run(*compiler(), "-std=c++17", PROGRAM, *flags, "-o", tmp_path / "program")
+    run(*compiler(cxx=True), "-std=c++17", PROGRAM, *flags, "-o", tmp_path / "program")
     is_right(tmp_path / "program")
 
 
 def test_pkg_config_for_a_linker_that_knows_no_cxx(pc_folder: Path, tmp_path: Path) -> None:
     cflags = shlex.split(pkg_config("--cflags", "anyarray-core", folder=pc_folder))
     libs = shlex.split(pkg_config("--static", "--libs", "anyarray-core", folder=pc_folder))
-    run(*compiler(), "-std=c++17", "-c", PROGRAM, *cflags, "-o", tmp_path / "main.o")
-    run(*shlex.split(os.environ.get("CC") or "cc"), tmp_path / "main.o", *libs, "-o", tmp_path / "program")
+    run(*compiler(cxx=True), "-std=c++17", "-c", PROGRAM, *cflags, "-o", tmp_path / "main.o")
+    run(*compiler(cxx=False), tmp_path / "main.o", *libs, "-o", tmp_path / "program")
     is_right(tmp_path / "program")
 
 
@@ -197,7 +193,7 @@ def extension_runs(flags: list[str], folder: Path, monkeypatch: pytest.MonkeyPat
     include = sysconfig.get_paths()["include"]
     target = folder / f"norm{sysconfig.get_config_var('EXT_SUFFIX')}"
     source = HERE / "extension" / "norm.cpp"
-    run(*compiler(), "-std=c++17", "-shared", "-fPIC", f"-I{include}", *flags, source, "-o", target)
+    run(*compiler(cxx=True), "-std=c++17", "-shared", "-fPIC", f"-I{include}", *flags, source, "-o", target)
     monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
     code = "import norm; print(norm.norm(memoryview(bytes(16)).cast('d', (1, 2))))"
     assert run(sys.executable, "-c", code) == "0.0\n"
@@ -221,7 +217,9 @@ def test_config_builds_an_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_config_builds_a_program(tmp_path: Path) -> None:
     libs, cflags = config("--libs", "--cflags")  # in the order asked
-    run(*compiler(), "-std=c++17", *shlex.split(cflags), PROGRAM, *shlex.split(libs), "-o", tmp_path / "program")
+    run(
+        *compiler(cxx=True), "-std=c++17", *shlex.split(cflags), PROGRAM, *shlex.split(libs), "-o", tmp_path / "program"
+    )
     is_right(tmp_path / "program")
 
 
