@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one table of element types: names, type-string kinds, PEP 3118 letters and what DLPack can say. Names,
 // signatures, type strings and every codec read these rows; nothing else lists them. Constants alone; includes dtype.h
-// and <limits>.
+// and <cfloat>.
 #pragma once
+#include <cfloat>
 #include <cstdint>
-#include <limits>
 
 #include "anyarray/dtype.h"
 
@@ -22,7 +22,7 @@ struct DTypeRow {
 };
 
 /// Whether long double is a type of its own (it is double under MSVC and on Apple's ARM).
-inline constexpr bool has_long_double = std::numeric_limits<long double>::digits != std::numeric_limits<double>::digits;
+inline constexpr bool has_long_double = LDBL_MANT_DIG != DBL_MANT_DIG;
 inline constexpr std::uint16_t long_double_bits = sizeof(long double) * 8;
 
 inline constexpr DTypeRow dtype_table[] = {
