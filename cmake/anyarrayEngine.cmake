@@ -10,7 +10,7 @@ include_guard(GLOBAL)
 
 # The core: no Python.
 function(_anyarray_core_sources out root)
-  file(GLOB sources CONFIGURE_DEPENDS ${root}/src/core/*.cpp ${root}/src/policy/*.cpp
+  file(GLOB sources CONFIGURE_DEPENDS ${root}/src/core/*.cpp ${root}/src/copy/*.cpp ${root}/src/policy/*.cpp
        ${root}/src/protocols/*/codec.cpp ${root}/src/protocols/*/codec_*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   set(${out} ${sources} PARENT_SCOPE)

@@ -54,9 +54,10 @@ LAYERS = [
     (r"include/anyarray/c(_api_version)?\.h", [r"anyarray/(c_api_version\.h|\w+\.def)"]),
     (r"include/anyarray/.*", [r"anyarray/(?!python\.h|c_python\.h|casters/).*"]),
     (r"src/core/.*", [PUBLIC, r"src/core/.*"]),
+    (r"src/copy/.*", [PUBLIC, r"src/core/.*", r"src/copy/.*"]),
     (r"src/policy/.*", [PUBLIC, r"src/core/.*", r"src/policy/.*"]),
     (r"src/protocols/(\w+)/codec\w*\.cpp", [PUBLIC, r"src/core/.*", r"src/protocols/{0}/.*\.h"]),
-    (r"src/support/.*", [PUBLIC, r"src/core/.*", r"src/support/.*"]),
+    (r"src/support/.*", [PUBLIC, r"src/core/.*", r"src/copy/.*", r"src/support/.*"]),
     (r"src/protocols/adapters\.h", [r"src/support/context\.h", r"anyarray/protocols\.def"]),
     (
         r"src/protocols/(\w+)/.*",
@@ -88,7 +89,7 @@ LAYERS = [
 ]
 CXX_FILES = [name for name in FILES if re.match(r"(include|src)/.*\.(h|cpp)$", name)]
 WITHOUT_PYTHON = re.compile(
-    r"include/anyarray/(?!python\.h|c_python\.h|casters/)|src/core/|src/policy/|src/protocols/\w+/codec"
+    r"include/anyarray/(?!python\.h|c_python\.h|casters/)|src/core/|src/copy/|src/policy/|src/protocols/\w+/codec"
 )
 # Headers in a protocol's folder that its codec includes are the codec's: they know no Python either.
 CODEC_HEADERS = {

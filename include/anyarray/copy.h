@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies into new memory: of another dtype, in another order, or only to have memory of one's own. Without Python;
-// extensions call CApi::copy (c_api.h), which does the same. The conversions of values are in the library.
+// Copies between any two layouts and dtypes, into memory that is there or into new memory. Without Python; extensions call
+// CApi::copy (c_api.h), which does the same as copy_as(). All of it is in the library.
 #pragma once
 #include "anyarray/descriptor.h"
 #include "anyarray/request.h"
 
 namespace anyarray {
 
-/// Which changes of dtype a copy may make, as NumPy calls them.
+/// Which changes of dtype a copy may make, as NumPy calls them. Each of no, equiv, safe, same_kind, unsafe allows all that
+/// the ones before it do.
 enum class Casting : std::uint8_t {
-  same_kind,  ///< to the same kind or a later one of bool, uint, int, float, complex: precision may go, no kind does
-  unsafe,     ///< any number to any other
+  same_kind,   ///< to the same kind or a later one of bool, uint, int, float, complex: precision may go, no kind does
+  unsafe,      ///< any number to any other
+  no,          ///< none: the same dtype and byte order
+  equiv,       ///< of byte order alone
+  safe,        ///< where every value of the source's dtype can be told from every other in the target's
+  same_value,  ///< any, as long as each element keeps its value, which is looked at one by one
 };
 
 /// Whether copies turn `from` into `to`: ok, `mismatch` where the rule forbids it, `unsupported` where no conversion
@@ -35,5 +40,27 @@ Status can_cast(DType from, DType to, Casting casting) noexcept;
 /// `unsupported`, `invalid` (a descriptor that validate() refuses), `no_memory`, with the reason.
 Status copy_as(const Descriptor& from, const Request& wanted, Borrow* out, Reason* why,
                Casting casting = Casting::same_kind) noexcept;
+
+/// Writes the elements of `from` to those of `to`, which has the same shape and is writable host memory of any layout and
+/// dtype. Overlapping memory is right: as if all of `from` had been read before. On every error nothing was written:
+/// `invalid` (a descriptor that validate() refuses; shapes that differ; a target that is read-only, or two of whose
+/// elements share memory), `device` (the host can't read or write), `mismatch`, `unsupported` (can_cast()), `no_memory`
+/// (for overlaps alone). Under Casting::same_value `mismatch` names the first value, in C order, that would change.
+Status copy(const Descriptor& to, const Descriptor& from, Casting casting, Reason* why) noexcept;
+
+/// Fills `out` with new memory on the host, not initialised, for elements of this dtype and shape, row-major or, for
+/// Order::f, column-major, with the rules of copy_as() for memory. no_memory, or `invalid` for an extent below 0, too many
+/// dimensions, sizes that overflow, and packed elements in F order.
+Status make_empty(DType dtype, int ndim, const std::int64_t* shape, Order order, Borrow* out, Reason* why) noexcept;
+
+/// The dtype to which both can be cast with the least that holds the values of both, as NumPy's result_type and the type
+/// promotion of the array API standard have it, in the machine's byte order. `mismatch` where there is none.
+Status promote(DType a, DType b, DType* out) noexcept;
+
+/// On how many threads copies of a megabyte and more may run. At first as many as the process may use CPUs, or what the
+/// environment says: ANYARRAY_NUM_THREADS, else OMP_NUM_THREADS. Never below 1.
+int num_threads() noexcept;
+/// Sets it, for the process; below 1: what it was at first. Gives what it was before.
+int set_num_threads(int n) noexcept;
 
 }  // namespace anyarray

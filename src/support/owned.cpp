@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "src/core/convert_elements.h"
+#include "src/copy/convert_elements.h"
 
 namespace anyarray {
 namespace {

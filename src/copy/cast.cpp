@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements go in runs along the dimension in which the target lies densest. What keeps its value is moved as bytes; a
-// number goes through the 64-bit integer, float or double that holds it exactly, a block of them at a time, so that
-// there is a reader and a writer for each type instead of a loop for each pair.
-#include "src/core/convert_elements.h"
+// Elements go in runs along the dimension in which the target lies densest. A number goes through the 64-bit integer,
+// float or double that holds it exactly, a block of them at a time, so that there is a reader and a writer for each type
+// instead of a loop for each pair.
+#include "src/copy/cast.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,6 +11,8 @@
 #include "src/core/dtype_table.h"
 #include "src/core/narrow_float.h"
 #include "src/core/numbers.h"
+#include "src/copy/axes.h"
+#include "src/copy/reversed.h"
 
 namespace anyarray {
 namespace {
@@ -33,15 +35,6 @@ H* in(Block& b) noexcept {
   if constexpr (std::is_same_v<H, float>) return b.f;
   if constexpr (std::is_same_v<H, double>) return b.d;
 }
-
-std::uint8_t reversed(std::uint8_t v) noexcept { return v; }
-std::uint16_t reversed(std::uint16_t v) noexcept { return __builtin_bswap16(v); }
-std::uint32_t reversed(std::uint32_t v) noexcept { return __builtin_bswap32(v); }
-std::uint64_t reversed(std::uint64_t v) noexcept { return __builtin_bswap64(v); }
-template <std::size_t size>
-using Unsigned = std::conditional_t<
-    size == 1, std::uint8_t,
-    std::conditional_t<size == 2, std::uint16_t, std::conditional_t<size == 4, std::uint32_t, std::uint64_t>>>;
 
 /// Whether lanes begin at any bit.
 bool is_bitwise(DType d) noexcept { return d.is_scalar() && d.bits < 8 && !d.padded(); }
@@ -163,94 +156,15 @@ const Type* type_of_part(DType d) noexcept {
   return find_type(part.code, part.bits);
 }
 
-/// The kinds in the order in which same_kind lets numbers go.
-int kind_of(DType d) noexcept {
-  switch (d.code) {
-    case TypeCode::bool_:
-      return 0;
-    case TypeCode::uint:
-      return 1;
-    case TypeCode::int_:
-      return 2;
-    case TypeCode::complex:
-      return 4;
-    default:
-      return 3;
-  }
-}
-
-/// Bytes whose order a swap turns: 1 where there is nothing to turn.
-std::size_t swap_unit(DType d) noexcept {
-  if (!has_byte_order(d) || d.code == TypeCode::interned) return 1;
-  if (d.is_time()) return 8;
-  return (d.is_complex() ? d.bits / 2u : d.bits) / 8u;
-}
-bool differ_in_order_alone(DType a, DType b) noexcept { return a.with_swapped(false) == b.with_swapped(false); }
-
-/// How runs are written: by moving bytes, or by converting.
+/// How runs are converted.
 struct Job {
   Part from, to;
-  std::size_t size;  ///< bytes of an element that is moved
-  std::size_t turn;  ///< > 1: units that are turned on the way
   Read read;
   Write write;
   std::int64_t imaginary_from;  ///< steps from the real to the imaginary part; 0: there is none
   std::int64_t imaginary_to;
   Via via;
 };
-
-template <std::size_t size>
-void move_run(char* to, std::int64_t to_stride, const char* from, std::int64_t from_stride, std::int64_t n) noexcept {
-  for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, size);
-}
-void move_any(char* to, std::int64_t to_stride, const char* from, std::int64_t from_stride, std::int64_t n,
-              std::size_t size) noexcept {
-  switch (size) {
-    case 1:
-      return move_run<1>(to, to_stride, from, from_stride, n);
-    case 2:
-      return move_run<2>(to, to_stride, from, from_stride, n);
-    case 4:
-      return move_run<4>(to, to_stride, from, from_stride, n);
-    case 8:
-      return move_run<8>(to, to_stride, from, from_stride, n);
-    case 16:
-      return move_run<16>(to, to_stride, from, from_stride, n);
-    default:
-      for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, size);
-  }
-}
-
-template <class T>
-void turn_each(char* p, const char* end) noexcept {
-  for (; p < end; p += sizeof(T)) {
-    T v;
-    std::memcpy(&v, p, sizeof v);
-    v = reversed(v);
-    std::memcpy(p, &v, sizeof v);
-  }
-}
-/// Reverses the bytes of each unit.
-void turn_units(char* p, std::size_t size, std::size_t unit) noexcept {
-  const char* const end = p + size;
-  if (unit == 2) return turn_each<std::uint16_t>(p, end);
-  if (unit == 4) return turn_each<std::uint32_t>(p, end);
-  if (unit == 8) return turn_each<std::uint64_t>(p, end);
-  for (; p < end; p += unit) std::reverse(p, p + unit);
-}
-
-void move_bytes(const Job& job, const Run& to, const Run& from, std::int64_t n) noexcept {
-  const auto size = static_cast<std::int64_t>(job.size);
-  char* const out = to.base + to.offset;
-  const char* const source = from.base + from.offset;
-  if (to.stride == size && from.stride == size) {
-    std::memcpy(out, source, static_cast<std::size_t>(n) * job.size);
-  } else {
-    move_any(out, to.stride, source, from.stride, n, job.size);
-  }
-  if (job.turn <= 1) return;
-  for (std::int64_t i = 0; i < n; ++i) turn_units(out + i * to.stride, job.size, job.turn);
-}
 
 template <class H>
 void join(Block& real, Block& imaginary, int n) noexcept {
@@ -290,11 +204,6 @@ constexpr DType half = make_dtype(TypeCode::float_, 16);
 
 Job job_for(DType to, DType from) noexcept {
   Job job{};
-  if (differ_in_order_alone(to, from)) {
-    job.size = static_cast<std::size_t>(to.itemsize());
-    job.turn = to.swapped() != from.swapped() ? swap_unit(to) : 1;
-    return job;
-  }
   job.from = {part_of(from), from.swapped()};
   job.to = {part_of(to), to.swapped()};
   const Type& source = *type_of_part(from);
@@ -312,37 +221,6 @@ Job job_for(DType to, DType from) noexcept {
   return job;
 }
 
-struct Axis {
-  std::int64_t extent, to, from;
-};
-
-/// Dimensions without those of one step, in the order of the target's strides, those joined that can be.
-int arrange(Axis* axes, int n) noexcept {
-  const auto magnitude = [](std::int64_t v) {
-    return v < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v);
-  };
-  for (int i = 1; i < n; ++i) {
-    const Axis axis = axes[i];
-    int k = i;
-    for (; k > 0 && magnitude(axes[k - 1].to) < magnitude(axis.to); --k) axes[k] = axes[k - 1];
-    axes[k] = axis;
-  }
-  int kept = 0;
-  for (int i = 1; i < n; ++i) {
-    Axis& outer = axes[kept];
-    const Axis& inner = axes[i];
-    std::int64_t to = 0;
-    std::int64_t from = 0;
-    if (!__builtin_mul_overflow(inner.to, inner.extent, &to) && to == outer.to &&
-        !__builtin_mul_overflow(inner.from, inner.extent, &from) && from == outer.from) {
-      outer = {outer.extent * inner.extent, inner.to, inner.from};
-    } else {
-      axes[++kept] = inner;
-    }
-  }
-  return n > 0 ? kept + 1 : 0;
-}
-
 /// Strides in bits, for lanes that begin at any; without strides they lie row-major.
 void bit_strides(const Descriptor& d, std::int64_t* out) noexcept {
   if (d.strides == nullptr) {
@@ -356,52 +234,32 @@ std::int64_t lane_stride(DType d) noexcept { return is_bitwise(d) ? d.bits : (d.
 
 }  // namespace
 
-Status can_cast(DType from, DType to, Casting casting) noexcept {
-  if (differ_in_order_alone(from, to)) return Status::ok;
-  const Type* const source = type_of_part(from);
+bool has_cast(DType to, DType from) noexcept {
   const Type* const target = type_of_part(to);
-  const bool numbers = source != nullptr && target != nullptr;
-  if (numbers && casting == Casting::same_kind && kind_of(from) > kind_of(to)) return Status::mismatch;
-  return numbers && target->write[0] != nullptr && from.count == to.count ? Status::ok : Status::unsupported;
+  return type_of_part(from) != nullptr && target != nullptr && target->write[0] != nullptr && from.count == to.count;
 }
 
-void convert_elements(const Descriptor& to, const Descriptor& from) noexcept {
-  if (from.size() == 0) return;
-  Job job = job_for(to.dtype, from.dtype);
-  if (job.read == nullptr && job.turn <= 1 &&
-      ((to.c_contiguous() && from.c_contiguous()) || (to.f_contiguous() && from.f_contiguous()))) {
-    std::memcpy(to.data, from.data, static_cast<std::size_t>(from.nbytes()));
-    return;
-  }
+void cast_elements(const Descriptor& to, const Descriptor& from) noexcept {
+  const Job job = job_for(to.dtype, from.dtype);
   std::int64_t bits[max_ndim];
   const std::int64_t* from_strides = from.strides;
-  if (job.read != nullptr && is_bitwise(from.dtype)) {
+  if (is_bitwise(from.dtype)) {
     bit_strides(from, bits);
     from_strides = bits;
   }
-  Axis axes[max_ndim + 1];
+  Axis axes[max_axes];
   int n = 0;
   for (int i = 0; i < from.ndim; ++i) {
     if (from.shape[i] > 1) axes[n++] = {from.shape[i], to.strides[i], from_strides[i]};
   }
-  if (job.read != nullptr && from.dtype.count > 1) {
-    axes[n++] = {from.dtype.count, lane_stride(to.dtype), lane_stride(from.dtype)};
-  }
+  if (from.dtype.count > 1) axes[n++] = {from.dtype.count, lane_stride(to.dtype), lane_stride(from.dtype)};
   n = arrange(axes, n);
-  const auto size = static_cast<std::int64_t>(job.size);
-  if (job.read == nullptr && job.turn <= 1 && n > 1 && axes[n - 1].to == size && axes[n - 1].from == size) {
-    job.size *= static_cast<std::size_t>(axes[--n].extent);  // what is dense in both moves as one element
-  }
   const Axis inner = n > 0 ? axes[n - 1] : Axis{1, 0, 0};
   Run out{static_cast<char*>(to.data), 0, inner.to};
   Run source{static_cast<char*>(from.data), 0, inner.from};
-  std::int64_t index[max_ndim + 1] = {};
+  std::int64_t index[max_axes] = {};
   for (;;) {
-    if (job.read != nullptr) {
-      convert_run(job, out, source, inner.extent);
-    } else {
-      move_bytes(job, out, source, inner.extent);
-    }
+    convert_run(job, out, source, inner.extent);
     int dim = n - 2;
     for (; dim >= 0; --dim) {
       const Axis& axis = axes[dim];

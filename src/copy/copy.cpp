@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "anyarray/produce.h"
-#include "src/core/convert_elements.h"
+#include "src/copy/convert_elements.h"
 #include "src/core/dtype_table.h"
 #include "src/core/text_writer.h"
 

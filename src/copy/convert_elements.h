@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops behind copies: any two descriptors of one shape. Kernels for special layouts and types belong behind
-// this function. Includes copy.h alone.
+// The work behind all copies: from any descriptor to any other of its shape, moved or cast.
 #pragma once
 #include "anyarray/copy.h"
 
