@@ -168,7 +168,7 @@ Status finish(Gather& g, Borrow& out) noexcept {
   const DType dtype = result_type(g);
   const Descriptor* const into = g.wanted.into;
   if (into != nullptr && !same_shape(g, *into)) {
-    return because(Status::mismatch, &g.why.reason, "the shape of the result isn't that of the memory to be filled");
+    return because(Status::invalid, &g.why.reason, "the shape of the result isn't that of the memory to be filled");
   }
   const Casting casting = g.check_last ? Casting::same_value : Casting::unsafe;
   if (!g.memory.held()) {
