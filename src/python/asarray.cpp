@@ -3,6 +3,7 @@
 #include "src/python/asarray.h"
 
 #include "src/engine/fast.h"
+#include "src/support/owned.h"
 
 namespace anyarray {
 namespace {
@@ -23,6 +24,12 @@ bool is_fresh(const Descriptor& d) noexcept {
 
 bool has_order(const Descriptor& d, Order order) noexcept {
   return order == Order::any || (order == Order::c ? d.c_contiguous() : d.f_contiguous());
+}
+
+/// New memory is row-major, where nothing was asked, unless the array is column-major and not row-major.
+Order order_of_copy(const Descriptor& d, Order asked) noexcept {
+  if (asked != Order::any) return asked;
+  return d.strides != nullptr && d.f_contiguous() && !d.c_contiguous() ? Order::f : Order::c;
 }
 
 unsigned needs(const Descriptor& d, const AsArray& asked, bool is_array) noexcept {
@@ -63,6 +70,22 @@ PyObject* need_words(State& s, unsigned all, const Descriptor& d, const AsArray&
   return ok ? words.release() : nullptr;
 }
 
+/// A copy of few elements, where no value has to be looked at. Null without an exception elsewhere.
+PyObject* small_copy(State& s, const Descriptor& d, const AsArray& asked) noexcept {
+  const DType dtype = asked.has_dtype ? asked.dtype : d.dtype;
+  if (d.strides == nullptr || dtype.packed() || !host_readable(d.device.type)) return nullptr;
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(d.size(), dtype.itemsize(), &bytes) || bytes + d.nbytes() >= gil_bytes) return nullptr;
+  if (dtype != d.dtype && (asked.casting == Casting::same_value || can_cast(d.dtype, dtype, asked.casting) != Status::ok)) {
+    return nullptr;
+  }
+  ArrayObject* const made = array_reserve(s);
+  if (made == nullptr) return nullptr;
+  if (owned_copy(s.cx, d, dtype, order_of_copy(d, asked.order) == Order::f, made->borrow)) return array_adopt(s, made);
+  array_discard(s, made);
+  return nullptr;
+}
+
 /// What a trace came to: nothing was offered, and nothing lies outside of the policy.
 bool offers_nothing(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace) noexcept {
   if (trace.refusal.reason.text[0] != '\0') return false;
@@ -83,6 +106,8 @@ struct Taking {
   bool served = false;  ///< by __array__, which was asked once more
   Borrow* borrow = nullptr;
 };
+
+static_assert(std::is_standard_layout_v<Taking>);
 
 /// __array__ again, which may copy now, where that it mustn't was what it failed by. Replaces what the trace says of it.
 bool ask_again(Context& cx, PyObject* obj, Taking& taking, Trace& trace) noexcept {
@@ -145,26 +170,36 @@ class Run {
     wanted.has_dtype = asked_.has_dtype;
     wanted.dtype = asked_.dtype;
     wanted.order = asked_.order;
-    std::swap(wanted.device, asked_.parsed.request.device);
+    if (asked_.engine != nullptr) std::swap(wanted.device, asked_.engine->request.device);
     if (meets(*target_, wanted, &why) == Status::ok) return true;
     const Ref text(sentence(why));
     if (text) PyErr_Format(PyExc_ValueError, "out isn't what else was asked for: %U", text.get());
     return false;
   }
 
+  /// Whether memory that no row gave lies on the device that was asked for.
+  bool is_there(const Descriptor& d, ObjectKind kind) noexcept {
+    if (asked_.engine == nullptr) return true;
+    Reason why;
+    const Status fits = meets(d, asked_.engine->request, &why);
+    if (fits != Status::ok) raise_copy(s_, where(no_protocol, kind), fits, why);
+    return fits == Status::ok;
+  }
+
   PyObject* from_array() noexcept {
     const Reading d(as_array(obj_));
     if (!d) return nullptr;
-    Reason why;
-    const Status fits = meets(*d, asked_.parsed.request, &why);
-    if (fits != Status::ok) return raise_copy(s_, where(no_protocol), fits, why);
+    if (!is_there(*d, ObjectKind::none)) return nullptr;
     return finish(*d, no_protocol, nullptr);
   }
 
   PyObject* from_offers() noexcept {
     ArrayObject* const a = array_reserve(s_);
     if (a == nullptr) return nullptr;
-    Taking taking{asked_.parsed.request, asked_.copies != Copies::never, false, &a->borrow};
+    Taking taking;
+    if (asked_.engine != nullptr) taking.request = asked_.engine->request;
+    taking.may_copy = asked_.copies != Copies::never;
+    taking.borrow = &a->borrow;
     // An ndarray is where the host reads it, whatever else it may be asked.
     if (taking.request.device == cpu_device && Py_TYPE(obj_) == s_.cx.ndarray) taking.request.device = {};
     Status status;
@@ -239,16 +274,14 @@ class Run {
   }
 
   PyObject* fresh(const Descriptor& d, std::uint8_t row) noexcept {
+    if (PyObject* const small = small_copy(s_, d, asked_); small != nullptr || PyErr_Occurred() != nullptr) return small;
     ArrayObject* const made = array_reserve(s_);
     if (made == nullptr) return nullptr;
     Request wanted;
     Reason why;
     wanted.has_dtype = true;
     wanted.dtype = asked_.has_dtype ? asked_.dtype : d.dtype;
-    wanted.order = asked_.order;
-    if (asked_.order == Order::any && d.strides != nullptr && d.f_contiguous() && !d.c_contiguous()) {
-      wanted.order = Order::f;
-    }
+    wanted.order = order_of_copy(d, asked_.order);
     const Status status =
         run_copy(d.nbytes(), [&] { return copy_as(d, wanted, &made->borrow, &why, asked_.casting); });
     if (status != Status::ok) {
@@ -278,12 +311,7 @@ class Run {
       array_discard(s_, a);
       return result;
     }
-    Reason unmet;
-    const Status fits = meets(a->borrow.desc, asked_.parsed.request, &unmet);
-    if (fits != Status::ok) {
-      raise_copy(s_, where(no_protocol, kind), fits, unmet);
-      return end(a, nullptr);
-    }
+    if (!is_there(a->borrow.desc, kind)) return end(a, nullptr);
     if (account_ != nullptr) {
       account_->facts = facts_of(a->borrow.desc, no_protocol);
       account_->reasons = Ref(PyList_New(0));
@@ -320,16 +348,39 @@ PyObject* make_array(State& s, PyObject* obj, AsArray& asked, Account* account) 
   return Run(s, obj, asked, account).run();
 }
 
+namespace {
+
+/// An ndarray, where nothing is asked of the engine, and nothing is written to but new memory: read in place, and copied
+/// without being held. Null without an exception: the usual way goes on.
+PyObject* from_ndarray(State& s, PyObject* obj, const AsArray& asked) noexcept {
+  ArrayObject* const a = array_reserve(s);
+  if (a == nullptr) return nullptr;
+  begin(a->borrow);
+  if (!numpy_decode_known(s.cx, obj, a->borrow)) return array_discard(s, a), nullptr;
+  const Descriptor& d = a->borrow.desc;
+  const unsigned all = needs(d, asked, false);
+  if (all == 0) {
+    a->borrow.protocol = static_cast<std::uint8_t>(Protocol::numpy);
+    hold(s.cx, obj, a->borrow, let_go);
+    return array_adopt(s, a);
+  }
+  PyObject* made = nullptr;
+  if (asked.copies != Copies::never) made = small_copy(s, d, asked);
+  array_discard(s, a);
+  return made;
+}
+
+}  // namespace
+
 PyObject* asarray(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   State& s = state_of_module(module);
-  if (nargs == 1 && kwnames == nullptr && Py_TYPE(args[0]) == s.cx.ndarray && s.cx.current_policy == nullptr) {
-    ArrayObject* const a = array_reserve(s);
-    if (a == nullptr) return nullptr;
-    if (__builtin_expect(take_quick(s.cx, args[0], a->borrow, quiet_call) == Status::ok, 1)) return array_adopt(s, a);
-    array_discard(s, a);
-  }
   AsArray asked;
-  if (!parse_asarray(s, "asarray", args, nargs, kwnames, asked)) return nullptr;
+  if ((nargs != 1 || kwnames != nullptr) && !parse_asarray(s, "asarray", args, nargs, kwnames, asked)) return nullptr;
+  if (Py_TYPE(args[0]) == s.cx.ndarray && asked.engine == nullptr && asked.out == nullptr &&
+      s.cx.current_policy == nullptr) {
+    PyObject* const made = from_ndarray(s, args[0], asked);
+    if (made != nullptr || PyErr_Occurred() != nullptr) return made;
+  }
   return make_array(s, args[0], asked, nullptr);
 }
 

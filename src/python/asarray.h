@@ -2,6 +2,8 @@
 // What asarray(), copyto() and their kin share: what was asked for, the memory that is written to, copies with the GIL
 // given up, and the errors. Included by their files alone.
 #pragma once
+#include <new>
+
 #include "anyarray/copy.h"
 #include "src/python/sequences.h"
 #include "src/python/state.h"
@@ -13,13 +15,23 @@ enum class Copies : std::uint8_t { as_needed, always, never };
 
 /// What asarray() is asked for.
 struct AsArray {
-  ParsedRequest parsed;  ///< of the engine: policy, device, waivers. No condition that a copy can meet.
+  ParsedRequest* engine = nullptr;  ///< what the engine is asked: policy, device, waivers; null: nothing
+  PyObject* out = nullptr;          ///< borrowed; null: none
   DType dtype = {};
   bool has_dtype = false;
   Order order = Order::any;
   Casting casting = Casting::same_kind;
   Copies copies = Copies::as_needed;
-  PyObject* out = nullptr;  ///< borrowed; null: none
+
+  const Request* request() const noexcept { return engine != nullptr ? &engine->request : nullptr; }
+  /// `engine`, made when it is first needed: to fill it takes longer than a small array.
+  ParsedRequest& of_engine() noexcept {
+    if (engine == nullptr) engine = new (room_) ParsedRequest;
+    return *engine;
+  }
+
+ private:
+  alignas(ParsedRequest) unsigned char room_[sizeof(ParsedRequest)];
 };
 
 // asarray_keywords.cpp

@@ -31,8 +31,13 @@ bool read_one(State& s, int keyword, PyObject* value, AsArray& out) noexcept {
     case Keyword::out:
       out.out = value != Py_None ? value : nullptr;
       return true;
+    case Keyword::dtype:
+      out.has_dtype = value != Py_None;
+      return value == Py_None || dtype_from_object(s, value, &out.dtype);
+    case Keyword::order:
+      return read_order(value, &out.order);
     default:
-      return read_keyword(s, static_cast<Keyword>(keyword), value, out.parsed);
+      return value == Py_None || read_keyword(s, static_cast<Keyword>(keyword), value, out.of_engine());
   }
 }
 
@@ -61,7 +66,6 @@ bool parse_asarray(State& s, const char* function, PyObject* const* args, Py_ssi
                  nargs);
     return false;
   }
-  Request& r = out.parsed.request;
   const Py_ssize_t n = kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0;
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* name = PyTuple_GET_ITEM(kwnames, i);
@@ -70,15 +74,11 @@ bool parse_asarray(State& s, const char* function, PyObject* const* args, Py_ssi
     if (keyword < 0 || known == Keyword::ndim || known == Keyword::writable) return no_such_keyword(function, name);
     if (!read_one(s, keyword, args[nargs + i], out)) return false;
   }
-  // What a copy can meet isn't asked of the object.
-  out.has_dtype = std::exchange(r.has_dtype, false);
-  out.dtype = r.dtype;
-  out.order = std::exchange(r.order, Order::any);
   if (out.copies == Copies::never && out.out != nullptr) {
     PyErr_SetString(PyExc_ValueError, "copy=False and out= contradict each other: out is filled by a copy");
     return false;
   }
-  return policy_serves(r);
+  return out.engine == nullptr || policy_serves(out.engine->request);
 }
 
 }  // namespace anyarray

@@ -42,7 +42,8 @@ const char* kind_of(Status status) noexcept {
 }  // namespace
 
 PyObject* asked_words(State& s, const AsArray& asked) noexcept {
-  Request r = asked.parsed.request;
+  Request r;
+  if (asked.engine != nullptr) r = asked.engine->request;
   r.has_dtype = asked.has_dtype;
   r.dtype = asked.dtype;
   r.order = asked.order;
@@ -80,7 +81,7 @@ PyObject* raise_objects(State& s, const Refusal& where, Status status, Failure& 
   if (status == Status::no_memory) return PyErr_NoMemory();
   if (where.objects == ObjectKind::none) {
     Trace nothing;
-    const Request* const request = where.asked != nullptr ? &where.asked->parsed.request : nullptr;
+    const Request* const request = where.asked != nullptr ? where.asked->request() : nullptr;
     return raise_failed(s.cx, where.obj, request, Status::not_offered, nothing, "asarray");
   }
   const char* kind = status == Status::invalid ? "sequence" : kind_of(status);

@@ -154,11 +154,18 @@ bool Target::take(State& s, PyObject* obj, const Policy* policy) noexcept {
     if (d_->readonly()) return refuse_target(s, obj, "it is read-only");
     return host_can(array_, *d_, "write to it");
   }
+  begin(borrow_);
+  if (Py_TYPE(obj) == s.cx.ndarray && policy == nullptr && s.cx.current_policy == nullptr) {
+    if (take_quick(s.cx, obj, borrow_, quiet_call) == Status::ok && !borrow_.desc.readonly()) {
+      d_ = &borrow_.desc;
+      return true;
+    }
+    release(borrow_);
+  }
   Request wanted;
   wanted.policy = policy;
   wanted.writable = true;
   wanted.device = {DeviceType::cpu, -1};
-  begin(borrow_);
   if (take_as_asked(s.cx, obj, &wanted, borrow_, report_target) != Status::ok) {
     borrow_.release_fn = nullptr;
     return false;

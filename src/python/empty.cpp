@@ -20,13 +20,6 @@ PyObject* new_array(State& s, DType dtype, int ndim, const std::int64_t* shape, 
   return nullptr;
 }
 
-bool read_order(State& s, PyObject* o, Order* out) noexcept {
-  ParsedRequest parsed;
-  if (!read_keyword(s, Keyword::order, o, parsed)) return false;
-  *out = parsed.request.order;
-  return true;
-}
-
 /// A dtype, or that of an array.
 bool dtype_of(State& s, PyObject* o, DType* out) noexcept {
   if (is_array(s, o)) {
@@ -59,7 +52,7 @@ PyObject* empty(PyObject* module, PyObject* args, PyObject* keywords) {
   DType d = make_dtype(TypeCode::float_, 64);
   Order o = Order::any;
   const int ndim = read_integers(shape, "shape", true, extents);
-  if (ndim < 0 || (dtype != Py_None && !dtype_from_object(s, dtype, &d)) || !read_order(s, order, &o)) return nullptr;
+  if (ndim < 0 || (dtype != Py_None && !dtype_from_object(s, dtype, &d)) || !read_order(order, &o)) return nullptr;
   return new_array(s, d, ndim, extents, o);
 }
 
@@ -73,7 +66,7 @@ PyObject* empty_like(PyObject* module, PyObject* args, PyObject* keywords) {
   }
   DType wanted = {};
   Order o = Order::any;
-  if ((dtype != Py_None && !dtype_from_object(s, dtype, &wanted)) || !read_order(s, order, &o)) return nullptr;
+  if ((dtype != Py_None && !dtype_from_object(s, dtype, &wanted)) || !read_order(order, &o)) return nullptr;
   const auto make = [&](const Descriptor& d) noexcept {
     if (o == Order::any && d.strides != nullptr && d.f_contiguous() && !d.c_contiguous()) o = Order::f;
     return new_array(s, dtype != Py_None ? wanted : d.dtype, d.ndim, d.shape, o);

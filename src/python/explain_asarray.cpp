@@ -21,7 +21,7 @@ PyObject* explain_array(State& s, PyObject* obj, AsArray& asked) noexcept {
   Account account;
   const Ref words(asked_words(s, asked));
   Policy storage;
-  const Ref policy(policy_words(policy_of(s.cx, &asked.parsed.request, &storage)));
+  const Ref policy(policy_words(policy_of(s.cx, asked.request(), &storage)));
   if (!words || !policy) return nullptr;
   Ref error = Ref::borrow(Py_None);
   {
@@ -38,7 +38,7 @@ PyObject* explain_array(State& s, PyObject* obj, AsArray& asked) noexcept {
   PyObject* const facts = account.facts ? account.facts.get() : Py_None;
   PyObject* const reasons = account.reasons ? account.reasons.get() : Py_None;
   return PyObject_CallFunction(make.get(), "OsOOsOOOO", obj, account.way, policy.get(), words.get(),
-                               preset_named(policy_of(s.cx, &asked.parsed.request, &storage)), facts, reasons,
+                               preset_named(policy_of(s.cx, asked.request(), &storage)), facts, reasons,
                                error.get(), lines.get());
 }
 

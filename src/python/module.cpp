@@ -81,6 +81,7 @@ void each_reference(State& s, F&& f) noexcept {
     f(t.type);
   }
   for (KnownNumpyDType& known : s.known_numpy_dtypes) f(known.object);
+  for (KnownSpelling& known : s.known_spellings) f(known.object);
   for (PyObject*& name : s.keywords) f(name);
 }
 
@@ -123,6 +124,7 @@ int module_clear(PyObject* module) {
     Py_CLEAR(t.type);
   }
   for (KnownNumpyDType& known : s->known_numpy_dtypes) Py_CLEAR(known.object);
+  for (KnownSpelling& known : s->known_spellings) Py_CLEAR(known.object);
   return 0;
 }
 

@@ -41,17 +41,22 @@ bool read_allow(PyObject* o, Request* r) noexcept {
   return PyErr_Occurred() == nullptr;
 }
 
-bool read_order(PyObject* o, Request* r) noexcept {
+}  // namespace
+
+bool read_order(PyObject* o, Order* out) noexcept {
   if (o == Py_None) return true;
-  if (PyUnicode_Check(o)) {
-    if (PyUnicode_CompareWithASCIIString(o, "A") == 0) return true;
-    if (PyUnicode_CompareWithASCIIString(o, "C") == 0) return r->order = Order::c, true;
-    if (PyUnicode_CompareWithASCIIString(o, "F") == 0) return r->order = Order::f, true;
+  if (PyUnicode_Check(o) && PyUnicode_READY(o) == 0 && PyUnicode_GET_LENGTH(o) == 1) {
+    const Py_UCS4 letter = PyUnicode_READ_CHAR(o, 0);
+    if (letter == 'A') return true;
+    if (letter == 'C') return *out = Order::c, true;
+    if (letter == 'F') return *out = Order::f, true;
   }
   PyErr_Format(PyUnicode_Check(o) ? PyExc_ValueError : PyExc_TypeError,
                "order is 'C', 'F', or None or 'A' for no condition; not %R", o);
   return false;
 }
+
+namespace {
 
 bool read_ndim(PyObject* o, Request* r) noexcept {
   if (o == Py_None) return true;
@@ -96,7 +101,7 @@ bool read_keyword(State& s, Keyword keyword, PyObject* value, ParsedRequest& out
     case Keyword::ndim:
       return read_ndim(value, &r);
     case Keyword::order:
-      return read_order(value, &r);
+      return read_order(value, &r.order);
     case Keyword::writable:
       return read_writable(value, &r);
     case Keyword::allow:

@@ -77,6 +77,13 @@ struct KnownNumpyDType {
 };
 inline constexpr unsigned known_numpy_dtypes_max = 64;
 
+/// What stood for a dtype, and will again: a str, or a dtype object of a library.
+struct KnownSpelling {
+  PyObject* object = nullptr;
+  DType dtype;
+};
+inline constexpr unsigned known_spellings_max = 64;
+
 struct State {
   Context cx;
   CApi table = {};              ///< what extensions call; lives as long as anything that was made through it
@@ -111,6 +118,7 @@ struct State {
   int n_fast_targets = 0;
   PyObject* keywords[keyword_count] = {};  ///< interned names, as Keyword counts them
   KnownNumpyDType known_numpy_dtypes[known_numpy_dtypes_max];  ///< direct-mapped
+  KnownSpelling known_spellings[known_spellings_max];          ///< the same, by the object's address
 };
 
 struct ArrayObject {
@@ -300,6 +308,8 @@ struct ParsedRequest {
 };
 /// The Keyword of this name, or -1. Most names are interned, and so found by their address.
 int find_keyword(const State& s, PyObject* name) noexcept;
+/// Reads an order; None is any, and changes nothing. False with TypeError or ValueError set.
+bool read_order(PyObject* o, Order* out) noexcept;
 /// Reads one of view()'s. False with TypeError or ValueError set.
 bool read_keyword(State& s, Keyword keyword, PyObject* value, ParsedRequest& out) noexcept;
 /// ValueError where no row of the policy can give memory on the device that is asked for, whatever the object.
