@@ -99,8 +99,8 @@ def main() -> int:
     options = parse(arguments)
     bench = load(options.modules)
     aa = connect(bench)
-    wanted = [row for row in rows(bench, aa, (1 if options.smoke else 64) << 20)]
-    wanted = [row for row in wanted if not options.only or options.only in row.name]
+    large = (1 if options.smoke else 64) << 20
+    wanted = [row for row in rows(bench, aa, large) if not options.only or options.only in row.name]
     cells = [[Cell(column, row.obj) for column in row.columns] for row in wanted]
     measure_as_asked(bench, options, cells)
     heads = ("asarray of", "anyarray, ns", "numpy", "floor", "× faster", "at least", "verdict")

@@ -51,13 +51,16 @@ def _tensor(torch: Any, array: Any) -> Any:
     return torch.from_numpy(array)
 
 
+def rooms(case: Case) -> tuple[Any, Any]:
+    """What the floor copies between."""
+    return filled((case.floor,), np.uint8), filled((case.floor,), np.uint8)
+
+
 def columns(bench: Any, aa: Any, case: Case) -> list[Column]:
-    """memcpy, ours, NumPy, torch; of those with threads one column each."""
-    to, of = address(case.to), address(case.of)
-    spare = filled((case.floor,), np.uint8)
-    target = filled((case.floor,), np.uint8)
-    floor = (address(target), address(spare), case.floor)
-    keep = (spare, target, to, of)
+    """memcpy, which is given rooms(), ours, NumPy, torch; of those with threads one column each."""
+
+    def floor(n: int) -> Callable[[Any], Any]:
+        return lambda room: bench.floor_memcpy(address(room[0]), address(room[1]), case.floor, n)
 
     def with_threads(set_threads: Callable[[int], Any], n: int, copy: Callable[[], Any]) -> Callable[[Any], Any]:
         def call(_: Any) -> Any:
@@ -68,7 +71,7 @@ def columns(bench: Any, aa: Any, case: Case) -> list[Column]:
 
     made = []
     for n in THREADS:
-        made.append(Column(f"memcpy {n}T", "memcpy", lambda _, n=n, keep=keep: bench.floor_memcpy(*floor, n)))
+        made.append(Column(f"memcpy {n}T", "memcpy", floor(n)))
         ours = with_threads(aa.set_num_threads, n, lambda: aa.copyto(case.to, case.of, casting="unsafe"))
         made.append(Column(f"anyarray {n}T", "anyarray", ours))
     made.append(Column("numpy", "numpy", lambda _: np.copyto(case.to, case.of, casting="unsafe")))
@@ -141,7 +144,8 @@ def sizes(bench: Any, aa: Any, windows: int, most: int) -> str:
         side = 1 << ((nbytes.bit_length() - 3) // 2)
         of = filled((nbytes // 4 // side, side), np.float32).T
         case = Case(f"{nbytes}", "sizes", np.zeros(of.shape, of.dtype), of, of.nbytes, None)
-        cells = [Cell(c, None) for c in columns(bench, aa, case) if c.name in ("memcpy 1T", "anyarray 1T")]
+        room = rooms(case)
+        cells = [Cell(c, room) for c in columns(bench, aa, case) if c.name in ("memcpy 1T", "anyarray 1T")]
         measure(bench, [cells], windows)
         found = {cell.column.name: cell.best for cell in cells}
         points.append((nbytes, found["anyarray 1T"], found["memcpy 1T"]))
@@ -181,7 +185,8 @@ def main() -> int:
         if options.only and options.only not in f"{case.group} {case.name}":
             continue
         wrong = check(aa, case)
-        cells = [Cell(column, None) for column in columns(bench, aa, case)]
+        room = rooms(case)
+        cells = [Cell(column, room) for column in columns(bench, aa, case)]
         measure(bench, [cells], options.windows)
         failures += [wrong] if wrong else []
         failures += [f"{case.name}: {c.error}" for c in cells if c.error and c.column.group == "anyarray"]
