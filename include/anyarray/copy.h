@@ -49,8 +49,8 @@ Status copy_as(const Descriptor& from, const Request& wanted, Borrow* out, Reaso
 Status copy(const Descriptor& to, const Descriptor& from, Casting casting, Reason* why) noexcept;
 
 /// Fills `out` with new memory on the host, not initialised, for elements of this dtype and shape, row-major or, for
-/// Order::f, column-major, with the rules of copy_as() for memory. no_memory, or `invalid` for an extent below 0, too many
-/// dimensions, sizes that overflow, and packed elements in F order.
+/// Order::f, column-major, with the rules of copy_as() for memory. no_memory (so many bytes aren't there, or 64 bits can't count
+/// them), or `invalid` for an extent below 0, too many dimensions, and packed elements in F order.
 Status make_empty(DType dtype, int ndim, const std::int64_t* shape, Order order, Borrow* out, Reason* why) noexcept;
 
 /// The dtype to which both can be cast with the least that holds the values of both, as NumPy's result_type and the type

@@ -276,4 +276,71 @@ void cast_elements(const Descriptor& to, const Descriptor& from) noexcept {
   }
 }
 
+namespace {
+
+bool equal_numbers(const Block& a, Via via_a, const Block& b, Via via_b) noexcept {
+  const auto value = [](const Block& v, Via via) {
+    return via == Via::i   ? static_cast<long double>(v.i[0])
+           : via == Via::u ? static_cast<long double>(v.u[0])
+           : via == Via::f ? static_cast<long double>(v.f[0])
+                           : static_cast<long double>(v.d[0]);
+  };
+  const long double x = value(a, via_a);
+  const long double y = value(b, via_b);
+  return x == y || (x != x && y != y);
+}
+
+bool keeps_part(const Job& job, Run source, const Type& target) noexcept {
+  Block block;
+  Block back;
+  char memory[8];
+  const Run there{memory, 0, 0};
+  job.read(source, job.from, 1, block);
+  job.write(there, job.to, 1, block);
+  job.read(source, job.from, 1, block);
+  target.read(there, job.to, 1, back);
+  return equal_numbers(block, job.via, back, target.via);
+}
+
+}  // namespace
+
+std::int64_t first_changed(const Descriptor& from, DType to) noexcept {
+  if (to.code == TypeCode::bool_) return -1;
+  const Job job = job_for(to, from.dtype);
+  const Type& target = *type_of_part(to);
+  std::int64_t bits[max_ndim];
+  const std::int64_t* strides = from.strides;
+  if (is_bitwise(from.dtype)) {
+    bit_strides(from, bits);
+    strides = bits;
+  }
+  const std::int64_t size = from.size();
+  std::int64_t index[max_ndim] = {};
+  Run at{static_cast<char*>(from.data), 0, 0};
+  for (std::int64_t i = 0; i < size; ++i) {
+    for (std::uint32_t lane = 0; lane < from.dtype.count; ++lane) {
+      Run part = at;
+      part.offset += lane * lane_stride(from.dtype);
+      if (!keeps_part(job, part, target)) return i;
+      if (job.imaginary_from == 0) continue;
+      part.offset += job.imaginary_from;
+      if (job.imaginary_to != 0) {
+        if (!keeps_part(job, part, target)) return i;
+        continue;
+      }
+      Block imaginary;
+      Block zero{};
+      job.read(part, job.from, 1, imaginary);
+      if (!equal_numbers(imaginary, job.via, zero, job.via)) return i;
+    }
+    for (int dim = from.ndim - 1; dim >= 0; --dim) {
+      at.offset += strides[dim];
+      if (++index[dim] < from.shape[dim]) break;
+      at.offset -= strides[dim] * from.shape[dim];
+      index[dim] = 0;
+    }
+  }
+  return -1;
+}
+
 }  // namespace anyarray

@@ -32,7 +32,7 @@ template <class Managed>
 void deleter(Managed* m) {
   auto* block = static_cast<Block<Managed>*>(m->manager_ctx);
   if (block->array != nullptr) unshare_from_anywhere(block->array);
-  std::free(block->memory);
+  free_memory(block->memory);
   std::free(block);
 }
 
@@ -44,7 +44,7 @@ void capsule_gone(PyObject* capsule) {
   auto* m = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
   auto* block = static_cast<Block<Managed>*>(m->manager_ctx);
   if (block->array != nullptr) unshare(block->array);
-  std::free(block->memory);
+  free_memory(block->memory);
   std::free(block);
 }
 
@@ -151,7 +151,7 @@ PyObject* copy(const Descriptor& d, const Asked& asked) noexcept {
   if (!can_say(asked, flags)) return nullptr;
   Block<Managed>* block = make_block<Managed>(tensor);
   if (block == nullptr) return nullptr;
-  block->memory = owned_memory(d.nbytes());
+  block->memory = allocate_memory(d.nbytes());
   if (block->memory == nullptr) {
     std::free(block);
     return PyErr_NoMemory();

@@ -28,6 +28,9 @@ enum Traits : std::uint32_t {
   trait_exact_table = 1u << 9,  ///< its exchange table fills the whole tensor, or gives an error code and an exception
 };
 
+/// In Request::allow, where asarray() sets it: __array__ isn't asked to leave the memory as it is.
+inline constexpr std::uint32_t allow_copy = 1u << 31;
+
 /// How take_first() begins with a type.
 enum class Quick : std::uint8_t {
   never,            ///< not at all: questions come first

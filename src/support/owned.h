@@ -2,18 +2,11 @@
 // Memory of our own behind a borrow, for results that no producer lends: copies, and what pickles carry. Freed with the
 // borrow. May include the core's public headers and the context of an interpreter.
 #pragma once
-#include <cstdlib>
-
 #include "anyarray/descriptor.h"
+#include "src/copy/memory.h"
 #include "src/support/context.h"
 
 namespace anyarray {
-
-/// Own memory starts at a cache line, where every vector instruction may read it.
-inline constexpr std::size_t owned_alignment = 64;
-
-/// Room for so many bytes (for 0 as well), aligned, not initialised; freed by std::free. Null when there is none.
-void* owned_memory(std::int64_t bytes) noexcept;
 
 /// Fills `out` with new memory on the host for elements of this type, column-major where `fortran` is set, else
 /// row-major; its owner is None. False with MemoryError set. Preconditions: validate() passes for such an array; packed
