@@ -33,12 +33,14 @@ ANYARRAY_INLINE I32 at_most(I32 v, std::int32_t last) noexcept {
 template <class T>
 ANYARRAY_INLINE I32 load_bytes(const char* p) noexcept {
   const __m128i raw = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-  return reinterpret_cast<I32>(std::is_signed_v<T> ? _mm512_maskz_cvtepi8_epi32(0xffff, raw) : _mm512_maskz_cvtepu8_epi32(0xffff, raw));
+  return reinterpret_cast<I32>(std::is_signed_v<T> ? _mm512_maskz_cvtepi8_epi32(0xffff, raw)
+                                                   : _mm512_maskz_cvtepu8_epi32(0xffff, raw));
 }
 template <class T>
 ANYARRAY_INLINE I32 load_words(const char* p) noexcept {
   const __m256i raw = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-  return reinterpret_cast<I32>(std::is_signed_v<T> ? _mm512_maskz_cvtepi16_epi32(0xffff, raw) : _mm512_maskz_cvtepu16_epi32(0xffff, raw));
+  return reinterpret_cast<I32>(std::is_signed_v<T> ? _mm512_maskz_cvtepi16_epi32(0xffff, raw)
+                                                   : _mm512_maskz_cvtepu16_epi32(0xffff, raw));
 }
 ANYARRAY_INLINE void store_bytes(char* p, I32 v) noexcept {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_maskz_cvtepi32_epi8(0xffff, reinterpret_cast<__m512i>(v)));
@@ -51,7 +53,8 @@ ANYARRAY_INLINE F32 widened_halves(const char* p) noexcept {
   return reinterpret_cast<F32>(_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))));
 }
 ANYARRAY_INLINE I32 nearest_halves(F32 v) noexcept {
-  const __m256i halves = _mm512_maskz_cvtps_ph(0xffff, reinterpret_cast<__m512>(v), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  const __m256i halves =
+      _mm512_maskz_cvtps_ph(0xffff, reinterpret_cast<__m512>(v), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   return reinterpret_cast<I32>(_mm512_maskz_cvtepu16_epi32(0xffff, halves));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The casts of one instruction set. Included by cast_<isa>.cpp inside a namespace of its own, after what this instruction
-// set does in its own way: `lanes` (how many 32-bit numbers a vector holds), the vector types, load_bytes and others
-// below. A number goes through a vector of one of five types: I32, F32, and I64, U64, F64, which are two registers.
-// No include here, and nothing used from outside: see isa.h.
+// The casts of one instruction set. Included by cast_<isa>.cpp inside a namespace of its own, after what this
+// instruction set does in its own way: `lanes` (how many 32-bit numbers a vector holds), the vector types, load_bytes
+// and others below. A number goes through a vector of one of five types: I32, F32, and I64, U64, F64, which are two
+// registers. No include here, and nothing used from outside: see isa.h.
 
 template <class V>
 ANYARRAY_INLINE V load(const char* p) noexcept {
@@ -106,7 +106,8 @@ ANYARRAY_INLINE F64 to_f64(Two<T> v) noexcept {
 ANYARRAY_INLINE F64 to_f64(F64 v) noexcept { return v; }
 
 ANYARRAY_INLINE HalfI64 magnitude_of(HalfF64 v) noexcept { return reinterpret_cast<HalfI64>(v) & INT64_MAX; }
-/// float64 to float32, so that rounding what comes out to at most 22 bits is right: the last bit tells that bits were lost.
+/// float64 to float32, so that rounding what comes out to at most 22 bits is right: the last bit tells that bits were
+/// lost.
 ANYARRAY_INLINE F32 to_odd_f32(F64 v) noexcept {
   const F32 near = to_f32(v);
   const F64 back = to_f64(near);
@@ -230,9 +231,7 @@ ANYARRAY_INLINE I32 brain_of(F32 v) noexcept {
 // --- numbers in memory ---
 
 #if defined(ANYARRAY_CAST_WITHOUT_F16C)
-ANYARRAY_INLINE F32 load_halves(const char* p) noexcept {
-  return decoded<HalfFormat>(load_words<std::uint16_t>(p));
-}
+ANYARRAY_INLINE F32 load_halves(const char* p) noexcept { return decoded<HalfFormat>(load_words<std::uint16_t>(p)); }
 ANYARRAY_INLINE I32 nearest_halves(F32 v) noexcept { return encoded<HalfFormat>(v); }
 #else
 ANYARRAY_INLINE F32 load_halves(const char* p) noexcept {
@@ -255,31 +254,31 @@ ANYARRAY_INLINE void store_halves(char* p, F32 v, F64 wide) noexcept {
   store_words(p, choose(v != v, nan, nearest_halves(v)));
 }
 
-template <Number from>
+template <NumberType from>
 ANYARRAY_INLINE auto take(const char* p) noexcept {
-  if constexpr (from == Number::boolean) {
+  if constexpr (from == NumberType::boolean) {
     return (load_bytes<std::uint8_t>(p) != 0) & 1;
-  } else if constexpr (from == Number::i8) {
+  } else if constexpr (from == NumberType::i8) {
     return load_bytes<std::int8_t>(p);
-  } else if constexpr (from == Number::u8) {
+  } else if constexpr (from == NumberType::u8) {
     return load_bytes<std::uint8_t>(p);
-  } else if constexpr (from == Number::i16) {
+  } else if constexpr (from == NumberType::i16) {
     return load_words<std::int16_t>(p);
-  } else if constexpr (from == Number::u16) {
+  } else if constexpr (from == NumberType::u16) {
     return load_words<std::uint16_t>(p);
-  } else if constexpr (from == Number::i32) {
+  } else if constexpr (from == NumberType::i32) {
     return load<I32>(p);
-  } else if constexpr (from == Number::u32) {
+  } else if constexpr (from == NumberType::u32) {
     return widened<std::int64_t>(load<Vector<std::uint32_t, lanes>>(p));
-  } else if constexpr (from == Number::i64) {
+  } else if constexpr (from == NumberType::i64) {
     return load_two<std::int64_t>(p);
-  } else if constexpr (from == Number::u64) {
+  } else if constexpr (from == NumberType::u64) {
     return load_two<std::uint64_t>(p);
-  } else if constexpr (from == Number::f16) {
+  } else if constexpr (from == NumberType::f16) {
     return load_halves(p);
-  } else if constexpr (from == Number::f32) {
+  } else if constexpr (from == NumberType::f32) {
     return load<F32>(p);
-  } else if constexpr (from == Number::f64) {
+  } else if constexpr (from == NumberType::f64) {
     return load_two<double>(p);
   } else {
     return as_float(load_words<std::uint16_t>(p) << 16);
@@ -299,39 +298,39 @@ constexpr bool is_float<F32> = true;
 template <>
 constexpr bool is_float<F64> = true;
 
-template <Number to, class V>
+template <NumberType to, class V>
 ANYARRAY_INLINE void put(char* p, V v) noexcept {
-  if constexpr (to == Number::boolean) {
+  if constexpr (to == NumberType::boolean) {
     store_bytes(p, is_true(v));
-  } else if constexpr (to == Number::i8 || to == Number::u8) {
+  } else if constexpr (to == NumberType::i8 || to == NumberType::u8) {
     store_bytes(p, low32(v));
-  } else if constexpr (to == Number::i16 || to == Number::u16) {
+  } else if constexpr (to == NumberType::i16 || to == NumberType::u16) {
     store_words(p, low32(v));
-  } else if constexpr (to == Number::i32) {
+  } else if constexpr (to == NumberType::i32) {
     store(p, low32(v));
-  } else if constexpr (to == Number::u32) {
+  } else if constexpr (to == NumberType::u32) {
     if constexpr (is_float<V>) {
       store(p, low32(whole64(v)));
     } else {
       store(p, low32(v));
     }
-  } else if constexpr (to == Number::i64) {
+  } else if constexpr (to == NumberType::i64) {
     store(p, to_i64(v));
-  } else if constexpr (to == Number::u64) {
+  } else if constexpr (to == NumberType::u64) {
     if constexpr (is_float<V>) {
       store(p, to_u64(v));
     } else {
       store(p, to_i64(v));
     }
-  } else if constexpr (to == Number::f16) {
+  } else if constexpr (to == NumberType::f16) {
     if constexpr (std::is_same_v<V, F64>) {
       store_halves(p, to_odd_f32(v), v);
     } else {
       store_halves(p, to_f32(v));
     }
-  } else if constexpr (to == Number::f32) {
+  } else if constexpr (to == NumberType::f32) {
     store(p, to_f32(v));
-  } else if constexpr (to == Number::f64) {
+  } else if constexpr (to == NumberType::f64) {
     store(p, to_f64(v));
   } else {
     store_words(p, brain_of(to_f32(v)));
@@ -340,7 +339,7 @@ ANYARRAY_INLINE void put(char* p, V v) noexcept {
 
 // --- the loops ---
 
-template <Number from, Number to>
+template <NumberType from, NumberType to>
 void cast(char* out, const char* in, std::int64_t n, std::uint64_t) noexcept {
   for (std::int64_t i = 0; i < n; i += lanes) put<to>(out + i * size_of<to>, take<from>(in + i * size_of<from>));
 }
@@ -354,7 +353,7 @@ ANYARRAY_INLINE HalfF64 with_payload(HalfF64 v, HalfI32 bits) noexcept {
                                           : reinterpret_cast<HalfI64>(v));
 }
 template <>
-void cast<Number::f16, Number::f64>(char* out, const char* in, std::int64_t n, std::uint64_t) noexcept {
+void cast<NumberType::f16, NumberType::f64>(char* out, const char* in, std::int64_t n, std::uint64_t) noexcept {
   for (std::int64_t i = 0; i < n; i += lanes) {
     const F32 v = load_halves(in + 2 * i);
     F64 wide = to_f64(v);
@@ -366,9 +365,9 @@ void cast<Number::f16, Number::f64>(char* out, const char* in, std::int64_t n, s
 }
 /// NaN of bfloat16 lose their payload: ml_dtypes rounds them once more.
 template <>
-void cast<Number::bf16, Number::f16>(char* out, const char* in, std::int64_t n, std::uint64_t) noexcept {
+void cast<NumberType::bf16, NumberType::f16>(char* out, const char* in, std::int64_t n, std::uint64_t) noexcept {
   for (std::int64_t i = 0; i < n; i += lanes) {
-    store_halves(out + 2 * i, as_float(brain_of(take<Number::bf16>(in + 2 * i)) << 16));
+    store_halves(out + 2 * i, as_float(brain_of(take<NumberType::bf16>(in + 2 * i)) << 16));
   }
 }
 
@@ -388,10 +387,10 @@ ANYARRAY_INLINE T with_ends(T whole, T is_highest, T is_lowest, std::int64_t hig
   const T low = T{} + static_cast<Element>(lowest);
   return is_highest ? high : is_lowest ? low : whole;
 }
-template <Number to>
+template <NumberType to>
 void cast_whole(char* out, const char* in, std::int64_t n, std::uint64_t) noexcept {
   constexpr int bits = 8 * size_of<to>;
-  constexpr bool is_signed = to >= Number::i8 && to <= Number::i64;
+  constexpr bool is_signed = to >= NumberType::i8 && to <= NumberType::i64;
   constexpr auto highest = static_cast<std::int64_t>(~std::uint64_t{0} >> (is_signed ? 65 - bits : 64 - bits));
   constexpr std::int64_t lowest = is_signed ? -highest - 1 : 0;
   for (std::int64_t i = 0; i < n; i += lanes) {
@@ -400,13 +399,13 @@ void cast_whole(char* out, const char* in, std::int64_t n, std::uint64_t) noexce
     const I32 is_highest = bits_of(v) == 0x7f800000;
     const I32 is_lowest = bits_of(v) == static_cast<std::int32_t>(0xff800000u);
     if constexpr (bits == 64) {
-      const I64 whole = to == Number::u64 ? to_u64(v) : to_i64(v);
+      const I64 whole = to == NumberType::u64 ? to_u64(v) : to_i64(v);
       const I64 high = to_i64(is_highest);
       const I64 low = to_i64(is_lowest);
       store(out + 8 * i, I64{with_ends(whole.lo, high.lo, low.lo, highest, lowest),
                              with_ends(whole.hi, high.hi, low.hi, highest, lowest)});
     } else {
-      const I32 whole = to == Number::u32 ? low32(whole64(v)) : low32(v);
+      const I32 whole = to == NumberType::u32 ? low32(whole64(v)) : low32(v);
       put<to>(out + i * size_of<to>, with_ends(whole, is_highest, is_lowest, highest, lowest));
     }
   }
@@ -414,24 +413,27 @@ void cast_whole(char* out, const char* in, std::int64_t n, std::uint64_t) noexce
 
 // --- the table ---
 
-constexpr bool is_integer(Number n) noexcept { return n >= Number::i8 && n <= Number::u64; }
-constexpr int bytes_of(Number n) noexcept {
+constexpr bool is_integer(NumberType n) noexcept { return n >= NumberType::i8 && n <= NumberType::u64; }
+constexpr int bytes_of(NumberType n) noexcept {
   constexpr int sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 2};
   return sizes[static_cast<int>(n)];
 }
-/// Integers keep their low bits where they get narrower, and floats become them through int32: signs make no difference.
-constexpr Number target(Number from, Number to) noexcept {
-  const bool is_low = is_integer(from) || from == Number::boolean || bytes_of(to) < 4;
-  return is_low && to >= Number::u8 && to <= Number::u64 ? static_cast<Number>(static_cast<int>(to) - 4) : to;
+/// Integers keep their low bits where they get narrower, and floats become them through int32: signs make no
+/// difference.
+constexpr NumberType target(NumberType from, NumberType to) noexcept {
+  const bool is_low = is_integer(from) || from == NumberType::boolean || bytes_of(to) < 4;
+  return is_low && to >= NumberType::u8 && to <= NumberType::u64 ? static_cast<NumberType>(static_cast<int>(to) - 4)
+                                                                 : to;
 }
-constexpr Number source(Number from, Number to) noexcept {
-  const bool is_low = from >= Number::u8 && from <= Number::u64 && is_integer(to) && bytes_of(to) <= bytes_of(from);
-  return is_low ? static_cast<Number>(static_cast<int>(from) - 4) : from;
+constexpr NumberType source(NumberType from, NumberType to) noexcept {
+  const bool is_low =
+      from >= NumberType::u8 && from <= NumberType::u64 && is_integer(to) && bytes_of(to) <= bytes_of(from);
+  return is_low ? static_cast<NumberType>(static_cast<int>(from) - 4) : from;
 }
 template <int from, int to>
 constexpr Kernel kernel_of() noexcept {
-  constexpr Number out = target(static_cast<Number>(from), static_cast<Number>(to));
-  constexpr Number in = source(static_cast<Number>(from), out);
+  constexpr NumberType out = target(static_cast<NumberType>(from), static_cast<NumberType>(to));
+  constexpr NumberType in = source(static_cast<NumberType>(from), out);
   if constexpr (in == out) {
     return nullptr;
   } else {
@@ -450,10 +452,10 @@ constexpr CastKernels table_of(std::integer_sequence<int, all...> numbers, std::
   (fill_row<all>(k, numbers), ...);
   ((k.decode[narrow] = decode<narrow>), ...);
   ((k.encode[narrow] = encode<narrow>), ...);
-  ((k.whole[1 + integer] = cast_whole<static_cast<Number>(1 + integer)>), ...);
+  ((k.whole[1 + integer] = cast_whole<static_cast<NumberType>(1 + integer)>), ...);
   k.stream = stream;
   return k;
 }
-constexpr CastKernels table = table_of(std::make_integer_sequence<int, number_count>(),
-                                       std::make_integer_sequence<int, narrow_count>(),
-                                       std::make_integer_sequence<int, 8>());
+constexpr CastKernels table =
+    table_of(std::make_integer_sequence<int, number_count>(), std::make_integer_sequence<int, narrow_count>(),
+             std::make_integer_sequence<int, 8>());

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops that turn numbers into others, one after the other in memory and in the machine's byte order: a table of them
-// for each instruction set, all of one body (cast_body.h). The C headers alone.
+// The loops that turn numbers into others, one after the other in memory and in the machine's byte order: a table of
+// them for each instruction set, all of one body (cast_body.h). The C headers alone.
 #pragma once
 #include <cstdint>
 
 namespace anyarray {
 
 /// Numbers that each have a loop to each other.
-enum class Number : std::uint8_t { boolean, i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, bf16 };
+enum class NumberType : std::uint8_t { boolean, i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, bf16 };
 inline constexpr int number_count = 13;
 
 /// Floats of at most 8 bits, a byte each, in the order of their TypeCodes: they come from float32 and become it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of the compiler, for the files of cast kernels: included by them inside their namespaces, with `lanes` defined.
-// No include here, and nothing used from outside: see isa.h.
+// Vectors of the compiler, for the files of cast kernels: included by them inside their namespaces, with `lanes`
+// defined. No include here, and nothing used from outside: see isa.h.
 
 template <class T, int n>
 struct VectorOf {
@@ -23,12 +23,12 @@ using HalfF32 = Vector<float, lanes / 2>;
 using HalfI64 = Vector<std::int64_t, lanes / 2>;
 using HalfF64 = Vector<double, lanes / 2>;
 
-template <Number number>
+template <NumberType number>
 constexpr std::int64_t size_of =
-    number == Number::boolean || number == Number::i8 || number == Number::u8 ? 1
-    : number == Number::i32 || number == Number::u32 || number == Number::f32 ? 4
-    : number == Number::i64 || number == Number::u64 || number == Number::f64 ? 8
-                                                                              : 2;
+    number == NumberType::boolean || number == NumberType::i8 || number == NumberType::u8 ? 1
+    : number == NumberType::i32 || number == NumberType::u32 || number == NumberType::f32 ? 4
+    : number == NumberType::i64 || number == NumberType::u64 || number == NumberType::f64 ? 8
+                                                                                          : 2;
 
 template <int offset, class V, int... i>
 ANYARRAY_INLINE auto half_of(V v, std::integer_sequence<int, i...>) noexcept {
