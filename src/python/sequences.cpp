@@ -171,7 +171,7 @@ Status finish(Gather& g) noexcept {
   const DType dtype = result_type(g);
   const Descriptor* const into = g.wanted.into;
   if (into != nullptr && !same_shape(g, *into)) {
-    return because(Status::mismatch, &g.why.reason, "its shape isn't that of out");
+    return because(Status::invalid, &g.why.reason, "its shape isn't that of out");
   }
   const Order order = g.wanted.order;
   if (!g.memory.held()) {
