@@ -12,7 +12,7 @@ namespace {
 enum Need : unsigned {
   need_dtype = 1,
   need_order = 2,
-  need_copy = 4,   ///< copy=True
+  need_copy = 4,  ///< copy=True
   need_out = 8,
   need_share = 16  ///< copy=False, and the producer has copied
 };
@@ -58,9 +58,10 @@ PyObject* need_words(State& s, unsigned all, const Descriptor& d, const AsArray&
          add(words.get(), PyUnicode_FromFormat("dtype %S was asked for, the array has %S", want.get(), have.get()));
   }
   if (ok && (all & need_order) != 0) {
-    ok = add(words.get(), PyUnicode_FromString(asked.order == Order::c
-                                                   ? "order C was asked for, the array isn't row-major without gaps"
-                                                   : "order F was asked for, the array isn't column-major without gaps"));
+    ok = add(words.get(),
+             PyUnicode_FromString(asked.order == Order::c
+                                      ? "order C was asked for, the array isn't row-major without gaps"
+                                      : "order F was asked for, the array isn't column-major without gaps"));
   }
   if (ok && (all & need_copy) != 0) ok = add(words.get(), PyUnicode_FromString("copy=True"));
   if (ok && (all & need_out) != 0) ok = add(words.get(), PyUnicode_FromString("out was given"));
@@ -76,7 +77,8 @@ PyObject* small_copy(State& s, const Descriptor& d, const AsArray& asked) noexce
   if (d.strides == nullptr || dtype.packed() || !host_readable(d.device.type)) return nullptr;
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(d.size(), dtype.itemsize(), &bytes) || bytes + d.nbytes() >= gil_bytes) return nullptr;
-  if (dtype != d.dtype && (asked.casting == Casting::same_value || can_cast(d.dtype, dtype, asked.casting) != Status::ok)) {
+  if (dtype != d.dtype &&
+      (asked.casting == Casting::same_value || can_cast(d.dtype, dtype, asked.casting) != Status::ok)) {
     return nullptr;
   }
   ArrayObject* const made = array_reserve(s);
@@ -94,8 +96,8 @@ bool offers_nothing(Context& cx, PyObject* obj, const Request* request, Status s
     if (s != Status::not_offered && s != Status::not_tried) return false;
   }
   Policy storage;
-  return status == Status::not_offered &&
-         (offered_by_type(cx, obj) & ~policy_of(cx, request, &storage).mask) == 0 && PyErr_Occurred() == nullptr;
+  return status == Status::not_offered && (offered_by_type(cx, obj) & ~policy_of(cx, request, &storage).mask) == 0 &&
+         PyErr_Occurred() == nullptr;
 }
 
 /// What the engine is asked with, and where its reporter leaves what it did. The request comes first: by its address
@@ -109,7 +111,8 @@ struct Taking {
 
 static_assert(std::is_standard_layout_v<Taking>);
 
-/// __array__ again, which may copy now, where that it mustn't was what it failed by. Replaces what the trace says of it.
+/// __array__ again, which may copy now, where that it mustn't was what it failed by. Replaces what the trace says of
+/// it.
 bool ask_again(Context& cx, PyObject* obj, Taking& taking, Trace& trace) noexcept {
   for (int i = 0; i < trace.size(); ++i) {
     Attempt& a = trace.at(i);
@@ -276,7 +279,8 @@ class Run {
   }
 
   PyObject* fresh(const Descriptor& d, std::uint8_t row) noexcept {
-    if (PyObject* const small = small_copy(s_, d, asked_); small != nullptr || PyErr_Occurred() != nullptr) return small;
+    if (PyObject* const small = small_copy(s_, d, asked_); small != nullptr || PyErr_Occurred() != nullptr)
+      return small;
     ArrayObject* const made = array_reserve(s_);
     if (made == nullptr) return nullptr;
     Request wanted;
@@ -284,8 +288,7 @@ class Run {
     wanted.has_dtype = true;
     wanted.dtype = asked_.dtype_of(d.dtype);
     wanted.order = order_of_copy(d, asked_.order);
-    const Status status =
-        run_copy(d.nbytes(), [&] { return copy_as(d, wanted, &made->borrow, &why, asked_.casting); });
+    const Status status = run_copy(d.nbytes(), [&] { return copy_as(d, wanted, &made->borrow, &why, asked_.casting); });
     if (status != Status::ok) {
       array_discard(s_, made);
       return raise_copy(s_, where(row), status, why);
@@ -318,7 +321,8 @@ class Run {
       account_->facts = facts_of(a->borrow.desc, no_protocol);
       account_->reasons = Ref(PyList_New(0));
       if (!account_->facts || !account_->reasons ||
-          !add(account_->reasons.get(), PyUnicode_FromString("Python objects have no memory that an array could show"))) {
+          !add(account_->reasons.get(),
+               PyUnicode_FromString("Python objects have no memory that an array could show"))) {
         return end(a, nullptr);
       }
       account_->way = "copied";
@@ -352,8 +356,8 @@ PyObject* make_array(State& s, PyObject* obj, AsArray& asked, Account* account) 
 
 namespace {
 
-/// An ndarray, where nothing is asked of the engine, and nothing is written to but new memory: read in place, and copied
-/// without being held. Null without an exception: the usual way goes on.
+/// An ndarray, where nothing is asked of the engine, and nothing is written to but new memory: read in place, and
+/// copied without being held. Null without an exception: the usual way goes on.
 PyObject* from_ndarray(State& s, PyObject* obj, const AsArray& asked) noexcept {
   ArrayObject* const a = array_reserve(s);
   if (a == nullptr) return nullptr;

@@ -91,10 +91,10 @@ class Target {
 // copy_errors.cpp
 /// How far it had come, for an error: what was given, and what served.
 struct Refusal {
-  PyObject* obj;             ///< the array, number or sequence
-  PyObject* target;          ///< what was to be written to; null: new memory
-  const AsArray* asked;      ///< null for copyto()
-  std::uint8_t protocol;     ///< the row that served, or no_protocol
+  PyObject* obj;                          ///< the array, number or sequence
+  PyObject* target;                       ///< what was to be written to; null: new memory
+  const AsArray* asked;                   ///< null for copyto()
+  std::uint8_t protocol;                  ///< the row that served, or no_protocol
   ObjectKind objects = ObjectKind::none;  ///< what the object was read as instead
 };
 /// Raises the error of this kind; always null. See make_refusal() in errors.py for the kinds.

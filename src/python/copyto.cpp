@@ -172,9 +172,10 @@ bool Target::take(State& s, PyObject* obj, const Policy* policy) noexcept {
   }
   d_ = &borrow_.desc;
   if ((d_->flags & (flag_copied | flag_copied_unknown)) == 0) return true;
-  return refuse_target(s, obj, (d_->flags & flag_copied) != 0
-                                   ? "it gives a copy of its memory, and what is written there would be lost"
-                                   : "it can't be told whether what it gives is its own memory or a copy");
+  return refuse_target(s, obj,
+                       (d_->flags & flag_copied) != 0
+                           ? "it gives a copy of its memory, and what is written there would be lost"
+                           : "it can't be told whether what it gives is its own memory or a copy");
 }
 
 PyObject* copyto(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

@@ -118,8 +118,8 @@ PyObject* set_num_threads_object(PyObject*, PyObject* number) {
   std::int64_t n = 0;
   if (read_integers(number, "the number of threads", true, &n) < 0) return nullptr;
   if (!PyIndex_Check(number) || n < 1 || n > INT32_MAX) {
-    return PyErr_Format(PyExc_ValueError, "the number of threads is an int from 1 on, or None for the machine's: not %R",
-                        number);
+    return PyErr_Format(PyExc_ValueError,
+                        "the number of threads is an int from 1 on, or None for the machine's: not %R", number);
   }
   return PyLong_FromLong(set_num_threads(static_cast<int>(n)));
 }
