@@ -55,10 +55,8 @@ def test_months_and_weeks_are_days() -> None:
 @pytest.mark.parametrize("a", [*NUMBERS, *SWAPPED, *TIMES, *TEXT], ids=str)
 def test_promotion_is_numpys(a: Any) -> None:
     for b in [*NUMBERS, *SWAPPED, *TIMES, *TEXT]:
-        if (
-            {a.kind, b.kind} == {"m", "M"}
-            or ((a.kind in "mMSU") != (b.kind in "mMSU"))
-            or (a.kind in "SU") != (b.kind in "SU")
+        if {a.kind, b.kind} == {"m", "M"} or ((a.kind in "mMSU") != (b.kind in "mMSU")) or (a.kind in "SU") != (
+            b.kind in "SU"
         ):
             continue  # see below
         if a.kind == "M" and _crosses(a, b):

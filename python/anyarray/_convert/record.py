@@ -26,8 +26,8 @@ class Conversion:
     object_type, target : str
         Full name of the object's type; the library it was to go to, which is "anyarray" for `asarray`.
     way : str
-        "itself": the object is of that library already, and needs no change. "shared": the result shows the same memory. "copied".
-        "refused".
+        "itself": the object is of that library already, and needs no change. "shared": the result shows the same
+        memory. "copied". "refused".
     protocol : str or None
         The row of the registry over which the object was taken.
     entry : str
