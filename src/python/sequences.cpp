@@ -8,7 +8,7 @@
 
 #include "src/python/sequences_parts.h"
 
-namespace anyarray {
+namespace anyarray::sequences {
 
 Gather::Gather(State& state, PyObject* object, const ObjectsWanted& asked, Borrow& elements, Failure& reason) noexcept
     : s(state),
@@ -164,6 +164,10 @@ bool same_shape(const Gather& g, const Descriptor& d) noexcept {
 
 /// From the elements that were gathered to what was asked for, in `memory`, or in what is to be filled.
 Status finish(Gather& g) noexcept {
+  std::int64_t n = 0;
+  if (!element_count(g.ndim, g.shape, &n) || n != g.filled) {
+    return because(Status::invalid, &g.why.reason, "it changed while it was read");
+  }
   if (g.signs_clash) {
     g.why.reason = g.clash;
     return Status::mismatch;
@@ -194,10 +198,14 @@ Status finish(Gather& g) noexcept {
 }
 
 }  // namespace
+}  // namespace anyarray::sequences
+
+namespace anyarray {
 
 Status take_objects(State& s, PyObject* obj, const ObjectsWanted& wanted, Borrow& out, ObjectKind* kind,
                     Failure& why) noexcept {
   *kind = ObjectKind::none;
+  using namespace sequences;
   Gather g(s, obj, wanted, out, why);
   Status status = walk(g, obj, 0, kind);
   if (status == Status::ok) status = fit_text(g);
