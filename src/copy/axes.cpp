@@ -4,9 +4,6 @@
 namespace anyarray {
 
 int arrange(Axis* axes, int n) noexcept {
-  const auto magnitude = [](std::int64_t v) {
-    return v < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v);
-  };
   int used = 0;
   for (int i = 0; i < n; ++i) {
     if (axes[i].extent > 1) axes[used++] = axes[i];

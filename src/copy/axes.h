@@ -18,6 +18,11 @@ struct Axis {
 /// The most there can be: those of an array, and the lanes of its elements.
 inline constexpr int max_axes = max_ndim + 1;
 
+/// The length of a step, whatever its sign.
+constexpr std::uint64_t magnitude(std::int64_t step) noexcept {
+  return step < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(step) : static_cast<std::uint64_t>(step);
+}
+
 /// Takes out dimensions of one element, puts the others in the order of the target's steps, the longest first, and
 /// joins those that are one in both. The number that is left; 0 for a single element. Precondition: no extent is 0.
 int arrange(Axis* axes, int n) noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements moved as they are, or with their bytes turned round: any layout to any other. Kernels for special layouts and
-// machines stand behind this function.
+// Elements moved as they are, or with their bytes turned round: any layout to any other. Kernels for special layouts
+// and machines stand behind this function.
 #pragma once
 #include <cstddef>
 

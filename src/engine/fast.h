@@ -35,7 +35,7 @@ __attribute__((always_inline)) inline Status take_quick(Context& cx, PyObject* o
   if (type == cx.ndarray) {
     if (__builtin_expect(numpy_decode_known(cx, obj, out), 1)) {
       out.protocol = static_cast<std::uint8_t>(Protocol::numpy);
-      hold(cx, obj, out, let_go);
+      hold_uncounted(cx, obj, out, let_go_uncounted);
       return Status::ok;
     }
   } else if (type == &PyBytes_Type) {

@@ -204,7 +204,7 @@ __attribute__((noinline)) Status take_by_policy(Context& cx, PyObject* obj, Borr
   if (route->quick == Quick::numpy) {
     if (numpy_decode_known(cx, obj, out)) {
       out.protocol = static_cast<std::uint8_t>(Protocol::numpy);
-      hold(cx, obj, out, let_go);
+      hold_uncounted(cx, obj, out, let_go_uncounted);
       return Status::ok;
     }
   } else if (route->quick == Quick::builtin && !PyMemoryView_Check(obj)) {

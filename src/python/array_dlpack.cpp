@@ -352,7 +352,7 @@ PyObject* legacy_capsule(ArrayObject* a) noexcept {
 }
 
 PyObject* exported_array(const State& s, const Borrow& b) noexcept {
-  if (b.release_fn == let_go || b.token[0] == nullptr) return nullptr;  // lent: there is no struct
+  if (b.release_fn == let_go_uncounted || b.token[0] == nullptr) return nullptr;  // lent: there is no struct
   // The deleter tells which struct it is; neither is read beyond its end as the other.
   ArrayObject* a = array_of<ManagedTensorVersioned>(b.token[0]);
   if (a == nullptr) a = array_of<ManagedTensor>(b.token[0]);

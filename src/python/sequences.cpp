@@ -10,13 +10,16 @@
 
 namespace anyarray {
 
-Gather::Gather(State& state, const ObjectsWanted& asked, Failure& reason) noexcept
+Gather::Gather(State& state, PyObject* object, const ObjectsWanted& asked, Borrow& elements, Failure& reason) noexcept
     : s(state),
+      outermost(object),
       wanted(asked),
       why(reason),
       target(asked.into != nullptr ? asked.into->dtype : asked.dtype),
-      has_target(asked.into != nullptr || asked.has_dtype) {
+      has_target(asked.into != nullptr || asked.has_dtype),
+      memory(elements) {
   memory.release_fn = nullptr;
+  memory.desc.data = nullptr;
   if (!has_target) return;
   is_text = target.code == TypeCode::fixed_bytes || target.code == TypeCode::fixed_ucs4;
   set_rules(*this);
@@ -62,71 +65,69 @@ Status look_for_signals(Gather& g, Py_ssize_t elements) noexcept {
 
 namespace {
 
-/// New memory for `n` elements in a row.
-Status new_memory(Gather& g, DType dtype, std::int64_t n, Borrow& out) noexcept {
-  return make_empty(dtype, 1, &n, Order::c, &out, &g.why.reason);
-}
-
-/// The elements that are there as an array of one dimension; `shape` is the caller's.
-Descriptor row_of(Gather& g, void* data, DType dtype, const std::int64_t* n, const std::int64_t* stride) noexcept {
-  static_cast<void>(g);
-  return {data, n, stride, dtype, cpu_device, 1, 0};
-}
-
-/// Elements that a first number stands for, as far as the sequences around it hold what they say.
-Status first_room(Gather& g, std::int64_t more, std::int64_t* out) noexcept {
+/// Memory for the first elements: for as many as they will be, as far as the sequences around the first hold what they
+/// say.
+Status first_room(Gather& g, std::int64_t more) noexcept {
+  int trusted = 0;
+  while (trusted < g.ndim && g.trusted[trusted]) ++trusted;
+  g.is_shaped = trusted == g.ndim;
   std::int64_t n = 1;
-  bool counts = true;
-  bool overflow = false;
-  for (int i = 0; i < g.ndim; ++i) {
-    counts &= g.trusted[i];
-    if (counts) overflow |= __builtin_mul_overflow(n, g.shape[i], &n);
+  Status s = Status::ok;
+  if (g.is_shaped) {
+    s = make_empty(g.dtype, g.ndim, g.shape, Order::c, &g.memory, &g.why.reason);
+    element_count(g.ndim, g.shape, &n);
+  } else {
+    if (!element_count(trusted, g.shape, &n)) n = INT64_MAX;
+    n = std::max(n, more);
+    s = make_empty(g.dtype, 1, &n, Order::c, &g.memory, &g.why.reason);
   }
-  if (overflow) return because(Status::no_memory, &g.why.reason, "more elements than 64 bits can count");
-  *out = std::max(n, more);
-  return Status::ok;
+  g.capacity = n;
+  if (s == Status::ok) return s;
+  // Where the first row alone is that long, memory isn't what is missing.
+  const Status lengths = check_lengths(g);
+  return lengths != Status::ok ? lengths : s;
 }
 
 }  // namespace
 
-Status make_room(Gather& g, std::int64_t more) noexcept {
+Status make_more_room(Gather& g, std::int64_t more) noexcept {
+  if (!g.memory.held()) return first_room(g, more);
   std::int64_t n = 0;
   if (__builtin_add_overflow(g.filled, more, &n)) {
     return because(Status::no_memory, &g.why.reason, "more elements than 64 bits can count");
   }
-  if (n <= g.capacity && g.memory.held()) return Status::ok;
-  if (!g.memory.held()) {
-    if (const Status s = first_room(g, more, &n); s != Status::ok) return s;
-  } else {
-    n = std::max<std::int64_t>({n, g.capacity + g.capacity / 2, 64});
-  }
+  n = std::max<std::int64_t>({n, g.capacity + g.capacity / 2, 64});
   Borrow larger;
-  if (const Status s = new_memory(g, g.dtype, n, larger); s != Status::ok) return s;
+  if (const Status s = make_empty(g.dtype, 1, &n, Order::c, &larger, &g.why.reason); s != Status::ok) return s;
   if (g.filled > 0) {
     std::memcpy(larger.desc.data, g.memory.desc.data, static_cast<std::size_t>(g.filled * g.dtype.itemsize()));
   }
-  release(g.memory);
-  move_borrow(g.memory, larger);
+  replace_memory(g, larger);
   g.capacity = n;
   return Status::ok;
 }
 
+void replace_memory(Gather& g, Borrow& other) noexcept {
+  release(g.memory);
+  move_borrow(g.memory, other);
+  g.is_shaped = false;
+}
+
 Status change_type(Gather& g, DType to) noexcept {
   const DType from = g.dtype;
-  if (!g.typed || !g.memory.held()) return set_type(g, to), Status::ok;
+  if (!g.memory.held()) return set_type(g, to), Status::ok;
   Borrow changed;
-  if (const Status s = new_memory(g, to, g.capacity, changed); s != Status::ok) return s;
+  if (const Status s = make_empty(to, 1, &g.capacity, Order::c, &changed, &g.why.reason); s != Status::ok) return s;
   const std::int64_t from_step = from.itemsize();
   const std::int64_t to_step = to.itemsize();
-  const Descriptor source = row_of(g, g.memory.desc.data, from, &g.filled, &from_step);
-  const Descriptor result = row_of(g, changed.desc.data, to, &g.filled, &to_step);
+  const Descriptor source{g.memory.desc.data, &g.filled, &from_step, from, cpu_device, 1, 0};
+  const Descriptor result{changed.desc.data, &g.filled, &to_step, to, cpu_device, 1, 0};
   const Status s = g.filled > 0 ? copy(result, source, Casting::unsafe, &g.why.reason) : Status::ok;
   if (s != Status::ok) {
     release(changed);
     return s;
   }
-  release(g.memory);
-  move_borrow(g.memory, changed);
+  replace_memory(g, changed);
   set_type(g, to);
   return Status::ok;
 }
@@ -143,7 +144,8 @@ DType result_type(const Gather& g) noexcept {
 }
 
 /// The elements that are there, in the shape that they make.
-Status shaped(Gather& g) noexcept {
+Status shape_memory(Gather& g) noexcept {
+  if (g.is_shaped) return Status::ok;
   Borrow& b = g.memory;
   drop_dims(b);
   std::int64_t* const shape = reserve_dims(b, g.ndim);
@@ -160,7 +162,8 @@ bool same_shape(const Gather& g, const Descriptor& d) noexcept {
   return d.ndim == g.ndim && std::equal(g.shape, g.shape + g.ndim, d.shape);
 }
 
-Status finish(Gather& g, Borrow& out) noexcept {
+/// From the elements that were gathered to what was asked for, in `memory`, or in what is to be filled.
+Status finish(Gather& g) noexcept {
   if (g.signs_clash) {
     g.why.reason = g.clash;
     return Status::mismatch;
@@ -168,22 +171,25 @@ Status finish(Gather& g, Borrow& out) noexcept {
   const DType dtype = result_type(g);
   const Descriptor* const into = g.wanted.into;
   if (into != nullptr && !same_shape(g, *into)) {
-    return because(Status::mismatch, &g.why.reason, "the shape of the result isn't that of the memory to be filled");
+    return because(Status::mismatch, &g.why.reason, "its shape isn't that of out");
   }
-  const Casting casting = g.check_last ? Casting::same_value : Casting::unsafe;
+  const Order order = g.wanted.order;
   if (!g.memory.held()) {
-    return into != nullptr ? Status::ok : make_empty(dtype, g.ndim, g.shape, g.wanted.order, &out, &g.why.reason);
+    return into != nullptr ? Status::ok : make_empty(dtype, g.ndim, g.shape, order, &g.memory, &g.why.reason);
   }
-  if (const Status s = shaped(g); s != Status::ok) return s;
-  if (into != nullptr) return copy(*into, g.memory.desc, casting, &g.why.reason);
-  if (dtype == g.dtype && (g.ndim <= 1 || g.wanted.order != Order::f)) {
-    move_borrow(out, g.memory);
-    return Status::ok;
+  if (const Status s = shape_memory(g); s != Status::ok) return s;
+  if (into == nullptr && dtype == g.dtype && (g.ndim <= 1 || order != Order::f)) return Status::ok;
+  const Casting casting = g.check_last ? Casting::same_value : Casting::unsafe;
+  if (into != nullptr) {
+    const Status s = copy(*into, g.memory.desc, casting, &g.why.reason);
+    release(g.memory);
+    return s;
   }
-  Status s = make_empty(dtype, g.ndim, g.shape, g.wanted.order, &out, &g.why.reason);
+  Borrow result;
+  Status s = make_empty(dtype, g.ndim, g.shape, order, &result, &g.why.reason);
   if (s != Status::ok) return s;
-  s = copy(out.desc, g.memory.desc, casting, &g.why.reason);
-  if (s != Status::ok) release(out);
+  s = copy(result.desc, g.memory.desc, casting, &g.why.reason);
+  replace_memory(g, result);
   return s;
 }
 
@@ -191,13 +197,14 @@ Status finish(Gather& g, Borrow& out) noexcept {
 
 Status take_objects(State& s, PyObject* obj, const ObjectsWanted& wanted, Borrow& out, ObjectKind* kind,
                     Failure& why) noexcept {
-  out.release_fn = nullptr;
   *kind = ObjectKind::none;
-  Gather g(s, wanted, why);
+  Gather g(s, obj, wanted, out, why);
   Status status = walk(g, obj, 0, kind);
   if (status == Status::ok) status = fit_text(g);
-  if (status == Status::ok) status = finish(g, out);
-  if (status == Status::ok && out.held()) {
+  if (status == Status::ok) status = finish(g);
+  if (status != Status::ok) {
+    release(out);
+  } else if (out.held()) {
     out.desc.flags |= flag_copied;
     own_produced(s.cx, out, Py_None);
   }

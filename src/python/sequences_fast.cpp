@@ -15,13 +15,15 @@ __attribute__((noinline)) bool read_long_int(PyObject* o, std::int64_t* out) noe
   return overflow == 0;
 }
 
-/// An int of one or two digits by its struct, which CPython's headers have in public; others by a call.
+constexpr digit last_digits = digit{1} << (63 - 2 * PyLong_SHIFT);
+
+/// An int of up to three digits and 63 bits by its struct, which CPython's headers have in public; others by a call.
 inline bool read_digits(PyObject* o, std::int64_t* out) noexcept {
-  const auto* const v = reinterpret_cast<const PyLongObject*>(o);
 #if PY_VERSION_HEX >= 0x030F0000
-  static_cast<void>(v);
   return read_long_int(o, out);
-#elif PY_VERSION_HEX >= 0x030C0000
+#else
+  const auto* const v = reinterpret_cast<const PyLongObject*>(o);
+#if PY_VERSION_HEX >= 0x030C0000
   // The two lowest bits are 0 for positive, 1 for zero, 2 for negative; the number of digits stands above the third.
   const std::uintptr_t tag = v->long_value.lv_tag;
   const std::int64_t sign = 1 - static_cast<std::int64_t>(tag & 3);
@@ -30,9 +32,7 @@ inline bool read_digits(PyObject* o, std::int64_t* out) noexcept {
     *out = sign * static_cast<std::int64_t>(digits[0]);
     return true;
   }
-  if (tag >= 3u << 3) return read_long_int(o, out);
-  *out = sign * (static_cast<std::int64_t>(digits[0]) | static_cast<std::int64_t>(digits[1]) << PyLong_SHIFT);
-  return true;
+  const std::uintptr_t n = tag >> 3;
 #else
   const Py_ssize_t size = Py_SIZE(o);
   const digit* const digits = v->ob_digit;
@@ -40,9 +40,15 @@ inline bool read_digits(PyObject* o, std::int64_t* out) noexcept {
     *out = size * static_cast<std::int64_t>(digits[0]);
     return true;
   }
-  if (size != 2 && size != -2) return read_long_int(o, out);
-  const std::int64_t both = static_cast<std::int64_t>(digits[0]) | static_cast<std::int64_t>(digits[1]) << PyLong_SHIFT;
-  *out = size < 0 ? -both : both;
+  const std::int64_t sign = size < 0 ? -1 : 1;
+  const auto n = static_cast<std::size_t>(size < 0 ? -size : size);
+#endif
+  std::int64_t value = static_cast<std::int64_t>(digits[0]) | static_cast<std::int64_t>(digits[1]) << PyLong_SHIFT;
+  if (n > 2) {
+    if (n > 3 || digits[2] >= last_digits) return read_long_int(o, out);
+    value |= static_cast<std::int64_t>(digits[2]) << 2 * PyLong_SHIFT;
+  }
+  *out = sign * value;
   return true;
 #endif
 }
@@ -98,9 +104,10 @@ Py_ssize_t take_ints(Gather& g, PyObject* const* items, Py_ssize_t i, Py_ssize_t
 template <class T>
 Py_ssize_t take_reals(Gather& g, PyObject* const* items, Py_ssize_t i, Py_ssize_t n) noexcept {
   T* to = reinterpret_cast<T*>(g.end());
-  return take_while(items, i, n, [&to](PyObject* o) {
+  const auto* const alike = reinterpret_cast<const PyTypeObject*>(g.real_array.get());
+  return take_while(items, i, n, [&to, alike](PyObject* o) {
     const PyTypeObject* const type = Py_TYPE(o);
-    if (__builtin_expect(type == &PyFloat_Type, 1)) {
+    if (__builtin_expect(type == &PyFloat_Type, 1) || type == alike) {
       *to++ = static_cast<T>(PyFloat_AS_DOUBLE(o));
       return true;
     }

@@ -1,41 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects of other types: arrays over their protocols, what can be made a number, sequences of other classes, and the
 // refusal of all else. Each may run code of others, so nothing that was read before is relied upon after.
+#include <cstring>
+
+#include "src/engine/fast.h"
 #include "src/python/sequences_parts.h"
 
 namespace anyarray {
 namespace {
 
-/// What was tried last and failed, of an object whose protocols led nowhere.
-Status not_taken(Gather& g, Status s, Trace& trace, int depth) noexcept {
-  if (s == Status::interrupted || s == Status::no_memory) return s;
+/// What the engine is asked with, and where its reporter says what an object's protocols came to. The request comes
+/// first: by its address the reporter finds the rest.
+struct Asking {
+  Request request;
+  Gather* g = nullptr;
+  int depth = 0;
+};
+
+PyObject* report(Context&, PyObject*, const Request* request, Status status, Trace& trace) noexcept {
+  if (status == Status::interrupted || status == Status::no_memory || status == Status::not_offered) return nullptr;
+  const auto* const asking = reinterpret_cast<const Asking*>(request);
+  Gather& g = *asking->g;
   Failure* failed = &trace.refusal;
   const char* row = "";
   for (int i = 0; i < trace.size(); ++i) {
     Attempt& attempt = trace.at(i);
-    if (attempt.status == Status::ok || attempt.status == Status::not_offered || attempt.status == Status::not_tried ||
-        attempt.status == Status::skipped) {
-      continue;
-    }
+    if (attempt.status <= Status::skipped) continue;
     failed = &attempt.why;
     row = protocol_rows[static_cast<int>(attempt.protocol)].name;
   }
-  g.why.exception = std::exchange(failed->exception, nullptr);
-  return because(s, &g.why.reason, "%s can't be taken%s%s: %s", Path(g, depth).text, *row != '\0' ? " over " : "", row,
-                 failed->reason.text);
+  std::swap(g.why.exception, failed->exception);
+  because(status, &g.why.reason, "%s can't be taken%s%s: %s", Path(g, asking->depth).text, *row != '\0' ? " over " : "",
+          row, failed->reason.text);
+  return nullptr;
+}
+
+/// Whether objects of the type offer nothing, and none of them can have an attribute that the type doesn't have.
+bool offers_nothing(Gather& g, PyObject* o) noexcept {
+  PyTypeObject* const type = Py_TYPE(o);
+  if (reinterpret_cast<PyObject*>(type) == g.plain.get()) return true;
+  if (type->tp_getattro != PyObject_GenericGetAttr || type->tp_dictoffset != 0 || offered_by_type(g.s.cx, o) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  g.plain = Ref::borrow(reinterpret_cast<PyObject*>(type));
+  return true;
+}
+
+/// Floats of a type that can't be changed, and has nothing that differs from one to the other but the value: as
+/// NumPy's.
+bool is_fixed_float(PyObject* o) noexcept {
+  const PyTypeObject* const type = Py_TYPE(o);
+  return PyFloat_Check(o) && (type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 && type->tp_dictoffset == 0;
+}
+
+/// Whether an array is the value of a float.
+bool is_value_of(const Descriptor& d, PyObject* o) noexcept {
+  const double value = PyFloat_AS_DOUBLE(o);
+  return d.ndim == 0 && d.dtype == real_type && host_readable(d.device.type) &&
+         std::memcmp(d.data, &value, sizeof value) == 0;
 }
 
 /// ok: it was an array. not_offered: it isn't one.
 Status add_if_array(Gather& g, PyObject* o, int depth) noexcept {
-  Trace trace;
+  if (offers_nothing(g, o) || reinterpret_cast<PyObject*>(Py_TYPE(o)) == g.real_array.get()) return Status::not_offered;
   Borrow array;
-  const Status taken = take(g.s.cx, o, nullptr, array, trace);
-  if (taken == Status::not_offered) return taken;
-  if (taken != Status::ok) return not_taken(g, taken, trace, depth);
+  const Asking asking{{}, &g, depth};
+  const Status taken = take_as_asked(g.s.cx, o, &asking.request, array, report);
+  if (taken != Status::ok) return taken;
   const Status s = add_array(g, array.desc, depth);
+  if (is_fixed_float(o) && is_value_of(array.desc, o)) {
+    g.real_array = Ref::borrow(reinterpret_cast<PyObject*>(Py_TYPE(o)));
+  }
   apart_from_errors([&array] { release(array); });
-  // An array without protocols is no array: whoever asks for that goes on, and this one ends here.
-  return s == Status::not_offered ? Status::invalid : s;
+  return s;
 }
 
 Status add_made(Gather& g, PyObject* made, int depth) noexcept {
@@ -54,12 +92,11 @@ Status add_if_number(Gather& g, PyObject* o, int depth) noexcept {
   if (read_number(o, v)) return add_number(g, v, depth);
   if (PyType_Check(o)) return Status::not_offered;
   if (PyIndex_Check(o)) return add_made(g, PyNumber_Index(o), depth);
-  static const char* const complex_method = "__complex__";
   const PyNumberMethods* const methods = Py_TYPE(o)->tp_as_number;
   const bool has_float = methods != nullptr && methods->nb_float != nullptr;
   const bool wants_complex = g.has_target && g.target.is_complex();
   if (has_float && !wants_complex) return add_made(g, PyNumber_Float(o), depth);
-  const Ref name(PyUnicode_InternFromString(complex_method));
+  const Ref name(PyUnicode_InternFromString("__complex__"));
   if (!name) return Status::interrupted;
   if (lookup_on_type(Py_TYPE(o), name.get()) != nullptr) {
     return add_made(g, PyObject_CallMethodNoArgs(o, name.get()), depth);
@@ -168,6 +205,11 @@ Status walk_other(Gather& g, PyObject* o, int depth, ObjectKind* kind) noexcept 
   if (s != Status::not_offered) {
     *kind = ObjectKind::scalar;
     return s;
+  }
+  if (Py_TYPE(o) == &PyRange_Type) {
+    *kind = ObjectKind::sequence;
+    s = add_range(g, o, depth);
+    return s != Status::not_tried ? s : read_iterated(g, o, depth);
   }
   const bool builtin = reads_as_builtin(o);
   if (!builtin && !is_sequence(o)) return refuse(g, o, depth);

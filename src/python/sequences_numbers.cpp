@@ -1,74 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and arrays on their way into elements: which dtype holds all that were met, and what the casting rule makes
-// of those that go to a dtype that was asked for.
+// Numbers on their way into elements: read from Python's objects, weighed by the casting rule where they go to a dtype
+// that was asked for, and written.
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "src/python/sequences_parts.h"
 
 namespace anyarray {
 namespace {
-
-constexpr DType bool_type = make_dtype(TypeCode::bool_, 8);
-constexpr DType int_type = make_dtype(TypeCode::int_, 64);
-constexpr DType uint_type = make_dtype(TypeCode::uint, 64);
-constexpr DType real_type = make_dtype(TypeCode::float_, 64);
-constexpr DType complex_type = make_dtype(TypeCode::complex, 128);
-
-DType natural_type(const Number& v) noexcept {
-  switch (v.kind) {
-    case Number::Kind::boolean:
-      return bool_type;
-    case Number::Kind::integer:
-      return int_type;
-    case Number::Kind::natural:
-    case Number::Kind::huge:
-      return uint_type;
-    case Number::Kind::real:
-      return real_type;
-    default:
-      return complex_type;
-  }
-}
-
-Rank rank_of(DType d) noexcept {
-  switch (d.code) {
-    case TypeCode::bool_:
-      return Rank::boolean;
-    case TypeCode::int_:
-    case TypeCode::uint:
-      return Rank::integer;
-    case TypeCode::complex:
-    case TypeCode::complex_long_double:
-      return Rank::complex;
-    case TypeCode::opaque_handle:
-      return Rank::other;
-    default:
-      return d.is_scalar() ? Rank::real : Rank::other;
-  }
-}
-
-/// What stands for a number in a sentence: "300", "1.5".
-struct Value {
-  explicit Value(const Number& v) noexcept {
-    PyTypeObject* const type = PyLong_Check(v.object)    ? &PyLong_Type
-                               : PyFloat_Check(v.object) ? &PyFloat_Type
-                                                         : &PyComplex_Type;
-    // Of the builtin type itself: that of a subclass is code of others.
-    const Ref repr(PyBool_Check(v.object) ? PyObject_Repr(v.object) : type->tp_repr(v.object));
-    const char* const utf8 = repr ? PyUnicode_AsUTF8(repr.get()) : nullptr;
-    if (utf8 == nullptr) PyErr_Clear();
-    std::snprintf(text, sizeof text, "%s", utf8 != nullptr ? utf8 : "an int of thousands of digits");
-    if (utf8 != nullptr && std::strlen(utf8) >= sizeof text) std::strcpy(text + sizeof text - 4, "...");
-  }
-  char text[64];
-};
-
-struct Name {
-  explicit Name(DType d) noexcept { format_dtype(d, text, sizeof text); }
-  char text[64];
-};
 
 /// Refuses a value that is out of range: an OverflowError for whoever catches that.
 Status out_of_range(Gather& g) noexcept {
@@ -84,30 +23,6 @@ Status cannot_hold(Gather& g, const Number& v, DType d, int depth) noexcept {
   because(Status::mismatch, &g.why.reason, "%s is %s, which %s can't hold", Path(g, depth).text, Value(v).text,
           Name(d).text);
   return out_of_range(g);
-}
-
-Status beyond_64_bits(Gather& g, const Number& v, int depth) noexcept {
-  const bool negative = Py_SIZE(v.object) < 0;
-  because(Status::mismatch, &g.why.reason, "%s is the int %s, which is beyond %s; dtype=\"float64\" takes it, rounded",
-          Path(g, depth).text, Value(v).text, negative ? "int64" : "uint64");
-  return out_of_range(g);
-}
-
-const char* rule_name(Casting casting) noexcept {
-  switch (casting) {
-    case Casting::no:
-      return "no";
-    case Casting::equiv:
-      return "equiv";
-    case Casting::safe:
-      return "safe";
-    case Casting::same_value:
-      return "same_value";
-    case Casting::unsafe:
-      return "unsafe";
-    default:
-      return "same_kind";
-  }
 }
 
 Status forbidden(Gather& g, const Number& v, int depth) noexcept {
@@ -135,11 +50,6 @@ Descriptor as_array(const Number& v, char (&room)[16]) noexcept {
 Descriptor element_at(void* p, DType d) noexcept {
   static constexpr std::int64_t none[1] = {};
   return {p, none, none, d, cpu_device, 0, 0};
-}
-
-DType in_machine_order(DType d) noexcept {
-  // The order of a struct is that of its fields.
-  return d.code == TypeCode::interned ? d : d.with_swapped(false);
 }
 
 bool is_long_double(DType d) noexcept {
@@ -215,31 +125,6 @@ Status write_real(Gather& g, const Number& v) noexcept {
   }
 }
 
-/// Writes a number that may go there, whatever becomes of it.
-Status write_number(Gather& g, const Number& v) noexcept {
-  if (const Status s = make_room(g, 1); s != Status::ok) return s;
-  Status s = rank_of(v) <= Rank::integer ? write_whole(g, v) : Status::not_tried;
-  if (s == Status::not_tried) s = write_real(g, v);
-  if (s != Status::not_tried) return s;
-  char room[16];
-  s = copy(element_at(g.end(), g.dtype), as_array(v, room), Casting::unsafe, &g.why.reason);
-  if (s == Status::ok) ++g.filled;
-  return s;
-}
-
-/// Whether an integer of the target's width holds the value.
-bool holds(DType d, const Number& v) noexcept {
-  const unsigned bits = std::min<unsigned>(d.bits, 64);
-  if (v.kind == Number::Kind::huge) return false;
-  if (d.code == TypeCode::uint) {
-    if (v.kind != Number::Kind::natural && v.i < 0) return false;
-    return bits == 64 || low_bits(v) >> bits == 0;
-  }
-  if (v.kind == Number::Kind::natural) return false;
-  const std::int64_t half = v.i >> (bits - 1);
-  return half == 0 || half == -1;
-}
-
 /// An int that no 64 bits hold, as what the target's rank needs of it: its low bits, or a double.
 Status reduce(Gather& g, const Number& v, int depth, bool exactly, Number& out) noexcept {
   if (rank_of(g.target) <= Rank::integer) {
@@ -269,7 +154,37 @@ Status keeps_value(Gather& g, const Number& v, int depth) noexcept {
   return s == Status::mismatch ? cannot_hold(g, v, g.target, depth) : s;
 }
 
-/// Writes a number to a dtype that was asked for, if the casting rule lets it.
+}  // namespace
+
+Status beyond_64_bits(Gather& g, const Number& v, int depth) noexcept {
+  because(Status::mismatch, &g.why.reason, "%s is the int %s, which is beyond %s; dtype=\"float64\" takes it, rounded",
+          Path(g, depth).text, Value(v).text, v.i < 0 ? "int64" : "uint64");
+  return out_of_range(g);
+}
+
+Status write_number(Gather& g, const Number& v) noexcept {
+  if (const Status s = make_room(g, 1); s != Status::ok) return s;
+  Status s = rank_of(v) <= Rank::integer ? write_whole(g, v) : Status::not_tried;
+  if (s == Status::not_tried) s = write_real(g, v);
+  if (s != Status::not_tried) return s;
+  char room[16];
+  s = copy(element_at(g.end(), g.dtype), as_array(v, room), Casting::unsafe, &g.why.reason);
+  if (s == Status::ok) ++g.filled;
+  return s;
+}
+
+bool holds(DType d, const Number& v) noexcept {
+  const unsigned bits = std::min<unsigned>(d.bits, 64);
+  if (v.kind == Number::Kind::huge) return false;
+  if (d.code == TypeCode::uint) {
+    if (v.kind != Number::Kind::natural && v.i < 0) return false;
+    return bits == 64 || low_bits(v) >> bits == 0;
+  }
+  if (v.kind == Number::Kind::natural) return false;
+  const std::int64_t half = v.i >> (bits - 1);
+  return half == 0 || half == -1;
+}
+
 Status write_by_rule(Gather& g, const Number& v, int depth) noexcept {
   const Rank rank = rank_of(v);
   Rule rule = g.rules[static_cast<int>(rank)];
@@ -292,97 +207,38 @@ Status write_by_rule(Gather& g, const Number& v, int depth) noexcept {
   return write_number(g, number);
 }
 
-bool all_from_zero(const Gather& g) noexcept {
-  const auto* const values = static_cast<const std::int64_t*>(g.memory.desc.data);
-  return std::all_of(values, values + g.filled, [](std::int64_t v) { return v >= 0; });
-}
-
-/// There are negative ints and some from 2**63 on: only floats hold both. If none is met, that is refused.
-Status clash(Gather& g, const char* what, int depth) noexcept {
-  because(Status::mismatch, &g.clash,
-          "%s is %s, and there are ints %s: no integer type holds both; dtype=\"float64\" does, rounded",
-          Path(g, depth).text, what, g.lane == Lane::u64 ? "from 2**63 on, or of dtype uint64" : "below 0");
-  const Status s = change_type(g, real_type);
-  g.signs_clash = true;
-  g.in_runs = false;
-  return s;
-}
-Status clash(Gather& g, const Number& v, int depth) noexcept { return clash(g, Value(v).text, depth); }
-
-/// What was a clash is none where floats are met.
-void settle_clash(Gather& g, Rank rank) noexcept {
-  if (!g.signs_clash || (rank != Rank::real && rank != Rank::complex)) return;
-  g.signs_clash = false;
-  set_type(g, g.dtype);
-}
-
-/// Finds a type for the elements that are there and this one.
-Status widen(Gather& g, const Number& v, int depth) noexcept {
-  const DType own = natural_type(v);
-  if (!g.typed) return set_type(g, own), Status::ok;
-  settle_clash(g, rank_of(v));
-  const bool real = v.kind == Number::Kind::real;
-  switch (g.lane) {
-    case Lane::boolean:
-      return v.kind == Number::Kind::boolean ? Status::ok : change_type(g, own);
-    case Lane::i64:
-      if (rank_of(v) > Rank::integer) return change_type(g, own);
-      if (v.kind != Number::Kind::natural) return Status::ok;
-      return all_from_zero(g) ? change_type(g, uint_type) : clash(g, v, depth);
-    case Lane::u64:
-      if (rank_of(v) > Rank::integer) return change_type(g, own);
-      return v.kind == Number::Kind::natural || v.i >= 0 ? Status::ok : clash(g, v, depth);
-    case Lane::f64:
-      return rank_of(v) <= Rank::real ? Status::ok : change_type(g, own);
-    case Lane::c128:
-      return Status::ok;
+DType natural_type(const Number& v) noexcept {
+  switch (v.kind) {
+    case Number::Kind::boolean:
+      return bool_type;
+    case Number::Kind::integer:
+      return int_type;
+    case Number::Kind::natural:
+    case Number::Kind::huge:
+      return uint_type;
+    case Number::Kind::real:
+      return real_type;
     default:
-      break;
+      return complex_type;
   }
-  DType both;
-  if (promote(g.dtype, own, &both) == Status::ok) return both == g.dtype ? Status::ok : change_type(g, both);
-  return because(Status::mismatch, &g.why.reason, "%s is the %s %s: no dtype holds both that and %s; ask for one",
-                 Path(g, depth).text, real ? "float" : short_name(Py_TYPE(v.object)), Value(v).text,
-                 Name(g.dtype).text);
 }
 
-/// Elements of one byte where those of the dtype fill less.
-DType addressable(DType d) noexcept { return d.packed() ? d.with_padded(true) : d; }
-
-/// Finds a type for the elements that are there and those of an array.
-Status widen(Gather& g, DType d, int depth) noexcept {
-  const bool first = std::exchange(g.has_arrays, true) == false;
-  if (!g.typed) {
-    g.packed = d.packed();
-    return set_type(g, addressable(d)), Status::ok;
+Rank rank_of(DType d) noexcept {
+  switch (d.code) {
+    case TypeCode::bool_:
+      return Rank::boolean;
+    case TypeCode::int_:
+    case TypeCode::uint:
+      return Rank::integer;
+    case TypeCode::complex:
+    case TypeCode::complex_long_double:
+      return Rank::complex;
+    case TypeCode::opaque_handle:
+      return Rank::other;
+    default:
+      return d.is_scalar() ? Rank::real : Rank::other;
   }
-  settle_clash(g, rank_of(d));
-  if (addressable(d) == g.dtype) return Status::ok;
-  if (first && d == uint_type && g.lane == Lane::i64) {
-    return all_from_zero(g) ? change_type(g, uint_type) : clash(g, "of dtype uint64", depth);
-  }
-  DType both;
-  if (promote(g.packed ? g.dtype.with_padded(false) : g.dtype, d, &both) != Status::ok) {
-    return because(Status::mismatch, &g.why.reason, "%s has dtype %s: no dtype holds both that and %s; ask for one",
-                   Path(g, depth).text, Name(d).text, Name(g.dtype).text);
-  }
-  g.packed = both.packed();
-  return addressable(both) == g.dtype ? Status::ok : change_type(g, addressable(both));
 }
-
-/// Whether elements of a dtype may go to the target.
-Status may_become(Gather& g, DType d, int depth) noexcept {
-  const Status s = can_cast(d, g.target, g.wanted.casting);
-  if (s == Status::ok) return s;
-  if (s == Status::mismatch) {
-    return because(s, &g.why.reason, "%s has dtype %s, which the casting rule %s doesn't let become %s",
-                   Path(g, depth).text, Name(d).text, rule_name(g.wanted.casting), Name(g.target).text);
-  }
-  return because(s, &g.why.reason, "%s has dtype %s, of which there is no conversion to %s", Path(g, depth).text,
-                 Name(d).text, Name(g.target).text);
-}
-
-}  // namespace
 
 Rank rank_of(const Number& v) noexcept {
   switch (v.kind) {
@@ -424,12 +280,13 @@ bool read_number(PyObject* o, Number& out) noexcept {
     out.i = PyLong_AsLongLongAndOverflow(o, &overflow);
     if (overflow == 0) return true;
     out.kind = Number::Kind::huge;
-    if (overflow < 0) return true;
-    out.u = PyLong_AsUnsignedLongLong(o);
-    if (out.u == static_cast<std::uint64_t>(-1) && PyErr_Occurred() != nullptr) {
+    out.i = overflow;
+    const std::uint64_t natural = overflow > 0 ? PyLong_AsUnsignedLongLong(o) : 0;
+    if (PyErr_Occurred() != nullptr) {
       PyErr_Clear();
-    } else {
+    } else if (overflow > 0) {
       out.kind = Number::Kind::natural;
+      out.u = natural;
     }
     return true;
   }
@@ -446,13 +303,45 @@ bool read_number(PyObject* o, Number& out) noexcept {
   return true;
 }
 
-void set_type(Gather& g, DType d) noexcept {
-  g.dtype = d;
-  g.lane = lane_of(d);
-  g.typed = true;
-  if (g.has_target) return;
-  g.in_runs = g.lane == Lane::boolean || g.lane == Lane::i64 || g.lane == Lane::u64 || g.lane == Lane::f64 ||
-              g.lane == Lane::c128;
+Value::Value(const Number& v) noexcept {
+  PyTypeObject* const type = PyLong_Check(v.object)    ? &PyLong_Type
+                             : PyFloat_Check(v.object) ? &PyFloat_Type
+                                                       : &PyComplex_Type;
+  // Of the builtin type itself: that of a subclass is code of others.
+  const Ref repr(PyBool_Check(v.object) ? PyObject_Repr(v.object) : type->tp_repr(v.object));
+  const char* const utf8 = repr ? PyUnicode_AsUTF8(repr.get()) : nullptr;
+  if (utf8 == nullptr) PyErr_Clear();
+  std::snprintf(text, sizeof text, "%s", utf8 != nullptr ? utf8 : "an int of thousands of digits");
+  if (utf8 != nullptr && std::strlen(utf8) >= sizeof text) std::strcpy(text + sizeof text - 4, "...");
+}
+
+Name::Name(DType d) noexcept { format_dtype(d, text, sizeof text); }
+
+const char* rule_name(Casting casting) noexcept {
+  switch (casting) {
+    case Casting::no:
+      return "no";
+    case Casting::equiv:
+      return "equiv";
+    case Casting::safe:
+      return "safe";
+    case Casting::same_value:
+      return "same_value";
+    case Casting::unsafe:
+      return "unsafe";
+    default:
+      return "same_kind";
+  }
+}
+
+Status forbidden(Gather& g, const Number& v, int depth) noexcept {
+  const Rank rank = rank_of(g.target);
+  const bool number = rank != Rank::other || g.target.is_time();
+  return because(Status::mismatch, &g.why.reason,
+                 number ? "%s is the %s %s, which the casting rule %s doesn't let become %s"
+                        : "%s is the %s %s, which%.0s can't become %s",
+                 Path(g, depth).text, short_name(Py_TYPE(v.object)), Value(v).text, rule_name(g.wanted.casting),
+                 g.is_text ? "text: str() makes it so" : Name(g.target).text);
 }
 
 void set_rules(Gather& g) noexcept {
@@ -489,45 +378,6 @@ void set_rules(Gather& g) noexcept {
     if (from <= to && rule != Rule::always && rule != Rule::in_range) g.in_runs = false;
   }
   if (g.lane == Lane::other) g.in_runs = false;
-}
-
-Status add_number(Gather& g, const Number& v, int depth) noexcept {
-  if (const Status s = meet_element(g, depth); s != Status::ok) return s;
-  if (g.has_target) return write_by_rule(g, v, depth);
-  if (v.kind == Number::Kind::huge) return beyond_64_bits(g, v, depth);
-  if (const Status s = widen(g, v, depth); s != Status::ok) return s;
-  return write_number(g, v);
-}
-
-Status add_array(Gather& g, const Descriptor& d, int depth) noexcept {
-  if (!host_readable(d.device.type)) {
-    char name[48];
-    format_device(d.device, name, sizeof name);
-    return because(Status::device, &g.why.reason, "%s is on %s, whose memory the host can't read", Path(g, depth).text,
-                   name);
-  }
-  if (const Status s = meet_array(g, d, depth); s != Status::ok) return s;
-  const DType own = in_machine_order(d.dtype);
-  if (const Status s = g.has_target ? may_become(g, d.dtype, depth) : widen(g, own, depth); s != Status::ok) return s;
-  const std::int64_t n = d.size();
-  if (n == 0) return Status::ok;
-  if (const Status s = make_room(g, n); s != Status::ok) return s;
-  if (d.ndim == 0 && d.dtype == g.dtype) {
-    std::memcpy(g.end(), d.data, static_cast<std::size_t>(g.dtype.itemsize()));
-    ++g.filled;
-    return Status::ok;
-  }
-  std::int64_t strides[max_ndim];
-  c_strides(d.ndim, d.shape, g.dtype.itemsize(), strides);
-  const Descriptor to{g.end(), d.shape, strides, g.dtype, cpu_device, d.ndim, 0};
-  const bool compare = g.wanted.casting == Casting::same_value && g.has_target && !g.check_last;
-  const Status s = copy(to, d, compare ? Casting::same_value : Casting::unsafe, &g.why.reason);
-  if (s != Status::ok) {
-    const Reason said = g.why.reason;
-    return because(s, &g.why.reason, "%s: %s", Path(g, depth).text, said.text);
-  }
-  g.filled += n;
-  return Status::ok;
 }
 
 }  // namespace anyarray

@@ -15,7 +15,7 @@ struct Number {
   enum class Kind : std::uint8_t { boolean, integer, natural, huge, real, complex };
   Kind kind;
   union {
-    std::int64_t i;   ///< boolean, integer
+    std::int64_t i;   ///< boolean, integer; of a huge one the sign
     std::uint64_t u;  ///< natural
     double d[2];      ///< real, complex
   };
@@ -26,6 +26,15 @@ struct Number {
 enum class Rank : std::uint8_t { boolean, integer, real, complex, other };
 inline constexpr int number_ranks = 4;
 Rank rank_of(const Number& v) noexcept;
+Rank rank_of(DType d) noexcept;
+
+/// The dtypes of Python's numbers.
+inline constexpr DType bool_type = make_dtype(TypeCode::bool_, 8);
+inline constexpr DType int_type = make_dtype(TypeCode::int_, 64);
+inline constexpr DType uint_type = make_dtype(TypeCode::uint, 64);
+inline constexpr DType real_type = make_dtype(TypeCode::float_, 64);
+inline constexpr DType complex_type = make_dtype(TypeCode::complex, 128);
+DType natural_type(const Number& v) noexcept;
 
 /// What becomes of the numbers of a rank, by the casting rule.
 enum class Rule : std::uint8_t {
@@ -41,12 +50,12 @@ Lane lane_of(DType d) noexcept;
 
 /// Elements on their way, and what is known of shape and dtype.
 struct Gather {
-  Gather(State& state, const ObjectsWanted& asked, Failure& reason) noexcept;
-  ~Gather() { release(memory); }
+  Gather(State& state, PyObject* object, const ObjectsWanted& asked, Borrow& elements, Failure& reason) noexcept;
   Gather(const Gather&) = delete;
   Gather& operator=(const Gather&) = delete;
 
   State& s;
+  PyObject* outermost;
   const ObjectsWanted& wanted;
   Failure& why;
 
@@ -62,7 +71,8 @@ struct Gather {
   Lane lane = Lane::other;
   Rule rules[number_ranks];
 
-  Borrow memory;  ///< held once there are elements
+  Borrow& memory;          ///< held once there are elements
+  bool is_shaped = false;  ///< it has the shape of the result already
   std::int64_t capacity = 0;
   std::int64_t filled = 0;
 
@@ -77,14 +87,22 @@ struct Gather {
   bool signs_clash = false;
   Reason clash;
 
+  Ref plain;       ///< a type whose objects are known to offer no protocol
+  Ref real_array;  ///< a type of floats that are arrays as well, whose value both ways was the same
+
   std::int64_t longest = 0;  ///< of texts
 
   char* end() noexcept { return static_cast<char*>(memory.desc.data) + filled * dtype.itemsize(); }
 };
 
 // sequences.cpp
-/// Room for `more` elements behind those that are there.
-Status make_room(Gather& g, std::int64_t more) noexcept;
+Status make_more_room(Gather& g, std::int64_t more) noexcept;
+/// Room for `more` elements, at least one, behind those that are there.
+inline Status make_room(Gather& g, std::int64_t more) noexcept {
+  return __builtin_expect(more <= g.capacity - g.filled, 1) ? Status::ok : make_more_room(g, more);
+}
+/// The elements lie in `other` from now on, which holds nothing afterwards.
+void replace_memory(Gather& g, Borrow& other) noexcept;
 /// Elements are of this type from now on, those that are there too.
 Status change_type(Gather& g, DType to) noexcept;
 /// "element [1][2]" of the path so far; "the object" for the outermost.
@@ -97,6 +115,16 @@ struct Words {
   explicit Words(PyObject* o) noexcept;
   char text[80];
 };
+/// What stands for a number or dtype in a sentence: "300", "1.5", "float32". Runs no code of others.
+struct Value {
+  explicit Value(const Number& v) noexcept;
+  char text[64];
+};
+struct Name {
+  explicit Name(DType d) noexcept;
+  char text[64];
+};
+const char* rule_name(Casting casting) noexcept;
 /// Moves the exception that is set to `why`, with the path.
 Status raised_at(Gather& g, int depth) noexcept;
 /// Lets signal handlers run, once in a while.
@@ -111,6 +139,8 @@ Status meet_element(Gather& g, int depth) noexcept;
 Status meet_array(Gather& g, const Descriptor& d, int depth) noexcept;
 /// A sequence begins.
 Status enter(Gather& g, int depth, std::int64_t n, bool trusted) noexcept;
+/// Looks at nothing but the lengths of lists and tuples, for those that make the whole ragged.
+Status check_lengths(Gather& g) noexcept;
 /// Reads a list or tuple, or what is read as one.
 Status read_items(Gather& g, PyObject* sequence, int depth) noexcept;
 
@@ -124,10 +154,22 @@ Status walk_other(Gather& g, PyObject* o, int depth, ObjectKind* kind) noexcept;
 bool read_number(PyObject* o, Number& out) noexcept;
 /// Finds out what becomes of numbers that go to the target.
 void set_rules(Gather& g) noexcept;
+/// Whether an integer type of at most 64 bits holds the value.
+bool holds(DType d, const Number& v) noexcept;
+/// One more element of the type that there is, whatever becomes of the value.
+Status write_number(Gather& g, const Number& v) noexcept;
+/// The same with a target, if the casting rule lets it.
+Status write_by_rule(Gather& g, const Number& v, int depth) noexcept;
+/// Refuses an int that no 64 bits hold.
+Status beyond_64_bits(Gather& g, const Number& v, int depth) noexcept;
+
+// sequences_types.cpp
 void set_type(Gather& g, DType d) noexcept;
 /// One more element.
 Status add_number(Gather& g, const Number& v, int depth) noexcept;
 Status add_array(Gather& g, const Descriptor& d, int depth) noexcept;
+/// The ints of a range, without objects. not_tried: some of them need a look at each.
+Status add_range(Gather& g, PyObject* range, int depth) noexcept;
 
 // sequences_fast.cpp
 /// Adds numbers of the builtin types from items[i] on, as long as the elements' type takes them as they are. Gives the

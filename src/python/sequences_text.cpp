@@ -60,8 +60,7 @@ Status change_length(Gather& g, std::int64_t length) noexcept {
     std::memcpy(p, from, kept);
     std::memset(p + kept, 0, to_size - kept);
   }
-  release(g.memory);
-  move_borrow(g.memory, changed);
+  replace_memory(g, changed);
   set_type(g, to);
   return Status::ok;
 }

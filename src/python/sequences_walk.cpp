@@ -86,6 +86,27 @@ Status meet_array(Gather& g, const Descriptor& d, int depth) noexcept {
   return meet_element(g, depth + d.ndim);
 }
 
+namespace {
+
+/// `left`: how many more are looked at; a list that holds others many times over can stand for more than there is time.
+Status check_lengths(Gather& g, PyObject* o, int depth, int& left) noexcept {
+  if (depth >= g.ndim || !(PyList_CheckExact(o) || PyTuple_CheckExact(o)) || --left < 0) return Status::ok;
+  const Py_ssize_t n = Py_SIZE(o);
+  if (n != g.shape[depth]) return other_length(g, depth, n);
+  for (Py_ssize_t i = 0; depth + 1 < g.ndim && i < n && left > 0; ++i) {
+    g.index[depth] = i;
+    if (const Status s = check_lengths(g, PySequence_Fast_ITEMS(o)[i], depth + 1, left); s != Status::ok) return s;
+  }
+  return Status::ok;
+}
+
+}  // namespace
+
+Status check_lengths(Gather& g) noexcept {
+  int left = 1 << 24;
+  return check_lengths(g, g.outermost, 0, left);
+}
+
 /// A list or tuple, by its struct. Whatever is called holds on to the item: code of others may change the sequence.
 Status read_items(Gather& g, PyObject* sequence, int depth) noexcept {
   const Py_ssize_t n = Py_SIZE(sequence);

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Move kernels for AVX2, which permutes the bytes of each 16 of a register.
+#include "src/copy/move_kernels.h"
+
+#if defined(ANYARRAY_ISA_X86)
+#include <immintrin.h>
+
+ANYARRAY_ISA_BEGIN(ANYARRAY_ISA_AVX2)
+namespace anyarray {
+namespace move_avx2 {
+
+constexpr int vector_bytes = 32;
+
+#include "src/copy/move_vectors.inc.h"
+
+template <class V>
+ANYARRAY_INLINE V load_lanes(const char* p, std::int64_t step) {
+  if constexpr (sizeof(V) == 16) {
+    return load<V>(p);
+  } else {
+    const __m256i v = _mm256_castsi128_si256(load<__m128i>(p));
+    return reinterpret_cast<V>(_mm256_inserti128_si256(v, load<__m128i>(p + step), 1));
+  }
+}
+template <class V>
+ANYARRAY_INLINE void store_past_cache(char* p, const V& v) {
+  if constexpr (sizeof(V) == 16) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(p), reinterpret_cast<__m128i>(v));
+  } else {
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(p), reinterpret_cast<__m256i>(v));
+  }
+}
+
+#include "src/copy/move_tiles.inc.h"
+
+/// Elements `step` bytes apart, of at most `lanes` * 16 bytes for each 16 of the target, all of which is read.
+template <int size, int lanes>
+void gather_near(const Tile& t) noexcept {
+  constexpr int count = 16 / size;
+  const std::int64_t step = t.from_d;
+  const std::int64_t length = step < 0 ? -step : step;
+  alignas(16) std::uint8_t index[lanes][16];
+  __builtin_memset(index, 0x80, sizeof index);
+  for (int b = 0; b < 16; ++b) {
+    const int element = step < 0 ? count - 1 - b / size : b / size;
+    const auto at = element * length + b % size;
+    index[at / 16][b] = static_cast<std::uint8_t>(at % 16);
+  }
+  __m256i idx[lanes];
+#pragma GCC unroll 8
+  for (int i = 0; i < lanes; ++i)
+    idx[i] = _mm256_broadcastsi128_si256(load<__m128i>(reinterpret_cast<char*>(index[i])));
+  // Backwards, what is read for 16 bytes begins at the last of the elements and may reach beyond the first of all;
+  // forwards it may reach beyond the last. Those elements go one by one.
+  const std::int64_t extent = (t.nd - 1) * length + size;
+  const std::int64_t back = step < 0 ? (count - 1) * length : 0;
+  const std::int64_t window = lanes * 16 + (step < 0 ? 0 : count * length);
+  for (std::int64_t a = 0; a < t.na; ++a) {
+    Tile rest = t;
+    rest.na = 1;
+    rest.to += a * t.to_a;
+    rest.from += a * t.from_a;
+    const char* const low = step < 0 ? rest.from - (t.nd - 1) * length : rest.from;
+    const char* const high = low + extent;
+    if (step < 0) {
+      while (rest.nd >= 2 * count && high - (rest.from - back) < window) {
+        __builtin_memcpy(rest.to, rest.from, size);
+        rest.to += size;
+        rest.from += step;
+        --rest.nd;
+      }
+    }
+    for (; rest.nd >= 2 * count && high - (rest.from - back) >= window; rest.nd -= 2 * count) {
+      const char* const p = rest.from - back;
+      __m256i v = _mm256_shuffle_epi8(load_lanes<__m256i>(p, count * step), idx[0]);
+#pragma GCC unroll 8
+      for (int i = 1; i < lanes; ++i) {
+        v = _mm256_or_si256(v, _mm256_shuffle_epi8(load_lanes<__m256i>(p + i * 16, count * step), idx[i]));
+      }
+      if (t.stream && (reinterpret_cast<std::uintptr_t>(rest.to) & 31) == 0) {
+        store_past_cache(rest.to, v);
+      } else {
+        store(rest.to, v);
+      }
+      rest.to += 32;
+      rest.from += step * 2 * count;
+    }
+    move_each<size>(rest);
+  }
+}
+
+constexpr int near_steps[size_count] = {8, 8, 4, 2, 0};
+
+template <int size>
+void gather(const Tile& t) noexcept {
+  const std::int64_t step = t.from_d;
+  const std::int64_t length = step < 0 ? -step : step;
+  if (length > near_steps[index_of_size(size)] * size || length < size || t.nd < 4 * 16 / size) {
+    return move_each<size>(t);
+  }
+  switch (((16 / size - 1) * length + size + 15) / 16) {
+    case 1:
+      return gather_near<size, 1>(t);
+    case 2:
+      return gather_near<size, 2>(t);
+    case 3:
+      return gather_near<size, 3>(t);
+    case 4:
+      return gather_near<size, 4>(t);
+    case 5:
+      return gather_near<size, 5>(t);
+    case 6:
+      return gather_near<size, 6>(t);
+    case 7:
+      return gather_near<size, 7>(t);
+    default:
+      return gather_near<size, 8>(t);
+  }
+}
+
+template <int size, int strands>
+void weave_as(const Tile& t) noexcept {
+  constexpr int count = 16 / size;
+  // Byte b of 16 bytes j of the target comes from byte index[j][d][b] of strand d, or from another strand.
+  alignas(16) std::uint8_t index[strands][strands][16];
+  __builtin_memset(index, 0x80, sizeof index);
+  for (int j = 0; j < strands; ++j) {
+    for (int b = 0; b < 16; ++b) {
+      const int at = j * 16 + b;
+      index[j][at / size % strands][b] = static_cast<std::uint8_t>(at / (strands * size) * size + at % size);
+    }
+  }
+  std::int64_t a = 0;
+  for (; a + 2 * count <= t.na; a += 2 * count) {
+    const char* const from = t.from + a * size;
+    char* const to = t.to + a * strands * size;
+    __m256i r[strands];
+#pragma GCC unroll 8
+    for (int d = 0; d < strands; ++d) r[d] = load<__m256i>(from + d * t.from_d);
+#pragma GCC unroll 8
+    for (int j = 0; j < strands; ++j) {
+      __m256i v = _mm256_setzero_si256();
+#pragma GCC unroll 8
+      for (int d = 0; d < strands; ++d) {
+        const __m128i idx = load<__m128i>(reinterpret_cast<const char*>(index[j][d]));
+        v = _mm256_or_si256(v, _mm256_shuffle_epi8(r[d], _mm256_broadcastsi128_si256(idx)));
+      }
+      store(to + j * 16, _mm256_castsi256_si128(v));
+      store(to + (strands + j) * 16, _mm256_extracti128_si256(v, 1));
+    }
+  }
+  Tile rest = t;
+  rest.to += a * t.to_a;
+  rest.from += a * size;
+  rest.na -= a;
+  move_each<size>(rest);
+}
+template <int size>
+void weave(const Tile& t) noexcept {
+  if (t.na < 4 * 16 / size) return move_each<size>(t);
+  switch (t.nd) {
+    case 2:
+      return weave_as<size, 2>(t);
+    case 3:
+      return weave_as<size, 3>(t);
+    case 4:
+      return weave_as<size, 4>(t);
+    case 5:
+      return weave_as<size, 5>(t);
+    case 6:
+      return weave_as<size, 6>(t);
+    default:
+      return move_each<size>(t);
+  }
+}
+
+void stream(char* to, const char* from, std::size_t bytes) noexcept {
+  const std::size_t head = (64 - (reinterpret_cast<std::uintptr_t>(to) & 63)) & 63;
+  if (bytes >= head + 64) {
+    __builtin_memcpy(to, from, head);
+    to += head;
+    from += head;
+    bytes -= head;
+    for (; bytes >= 64; bytes -= 64, to += 64, from += 64) {
+      const __m256i low = load<__m256i>(from);
+      const __m256i high = load<__m256i>(from + 32);
+      store_past_cache(to, low);
+      store_past_cache(to + 32, high);
+    }
+  }
+  __builtin_memcpy(to, from, bytes);
+}
+
+void turn(char* to, const char* from, std::size_t bytes, std::size_t unit, bool past_cache) noexcept {
+  alignas(32) char index[32];
+  for (std::size_t b = 0; b < 32; ++b) index[b] = static_cast<char>((b & (16 - unit)) + unit - 1 - b % unit);
+  const __m256i idx = load<__m256i>(index);
+  const std::size_t head = (64 - (reinterpret_cast<std::uintptr_t>(to) & 63)) & 63;
+  // Whole units up to a cache line, if they end there.
+  if (past_cache && head % unit == 0 && bytes >= head + 64) {
+    if (head > 0) turn(to, from, head, unit, false);
+    to += head;
+    from += head;
+    bytes -= head;
+    for (; bytes >= 64; bytes -= 64, to += 64, from += 64) {
+      const __m256i low = _mm256_shuffle_epi8(load<__m256i>(from), idx);
+      const __m256i high = _mm256_shuffle_epi8(load<__m256i>(from + 32), idx);
+      store_past_cache(to, low);
+      store_past_cache(to + 32, high);
+    }
+  }
+  for (; bytes >= 32; bytes -= 32, to += 32, from += 32) {
+    store(to, _mm256_shuffle_epi8(load<__m256i>(from), idx));
+  }
+  if (bytes >= 16) {
+    store(to, _mm_shuffle_epi8(load<__m128i>(from), _mm256_castsi256_si128(idx)));
+    to += 16;
+    from += 16;
+    bytes -= 16;
+  }
+  char rest[16];
+  for (std::size_t i = 0; i < bytes; ++i) rest[i] = from[(i & ~(unit - 1)) + unit - 1 - i % unit];
+  __builtin_memcpy(to, rest, bytes);
+}
+
+void fence() noexcept { _mm_sfence(); }
+
+}  // namespace move_avx2
+
+const MoveKernels move_kernels_avx2 = {
+    {move_avx2::transpose<1>, move_avx2::transpose<2>, move_avx2::transpose<4>, move_avx2::transpose<8>,
+     move_avx2::transpose<16>},
+    {move_avx2::gather<1>, move_avx2::gather<2>, move_avx2::gather<4>, move_avx2::gather<8>, move_avx2::move_each<16>},
+    {move_avx2::weave<1>, move_avx2::weave<2>, move_avx2::weave<4>, move_avx2::weave<8>, move_avx2::move_each<16>},
+    {move_avx2::move_each<1>, move_avx2::move_each<2>, move_avx2::move_each<4>, move_avx2::move_each<8>,
+     move_avx2::move_each<16>},
+    move_avx2::move_any,
+    move_avx2::stream,
+    move_avx2::turn,
+    move_avx2::fence,
+    {8, 8, 4, 2, 0},
+};
+
+}  // namespace anyarray
+ANYARRAY_ISA_END
+#endif

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// Move kernels for AVX-512 with VBMI, whose vpermi2b takes any bytes of 128.
+#include "src/copy/move_kernels.h"
+
+#if defined(ANYARRAY_ISA_X86)
+// GCC takes the undefined operands in its own intrinsics for a mistake of the caller.
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+
+ANYARRAY_ISA_BEGIN(ANYARRAY_ISA_AVX512)
+namespace anyarray {
+namespace move_avx512 {
+
+constexpr int vector_bytes = 64;
+#define ANYARRAY_MOVE_LINES 1
+
+#include "src/copy/move_vectors.inc.h"
+
+template <class V>
+ANYARRAY_INLINE V load_lanes(const char* p, std::int64_t step) {
+  if constexpr (sizeof(V) == 16) {
+    return load<V>(p);
+  } else if constexpr (sizeof(V) == 32) {
+    const __m256i v = _mm256_castsi128_si256(load<__m128i>(p));
+    return reinterpret_cast<V>(_mm256_inserti128_si256(v, load<__m128i>(p + step), 1));
+  } else {
+    __m512i v = _mm512_castsi128_si512(load<__m128i>(p));
+    v = _mm512_inserti32x4(v, load<__m128i>(p + step), 1);
+    v = _mm512_inserti32x4(v, load<__m128i>(p + 2 * step), 2);
+    return reinterpret_cast<V>(_mm512_inserti32x4(v, load<__m128i>(p + 3 * step), 3));
+  }
+}
+template <class V>
+ANYARRAY_INLINE void store_past_cache(char* p, const V& v) {
+  if constexpr (sizeof(V) == 16) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(p), reinterpret_cast<__m128i>(v));
+  } else if constexpr (sizeof(V) == 32) {
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(p), reinterpret_cast<__m256i>(v));
+  } else {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(p), reinterpret_cast<__m512i>(v));
+  }
+}
+
+template <int size, int bytes>
+ANYARRAY_INLINE void transpose_lanes(Vector<size, bytes>* r);
+
+/// A cache line of each of 64 / size rows of the source becomes a cache line of each of as many rows of the target.
+template <int size>
+struct LineTile {
+  static constexpr int along_a = 64 / size;
+  static constexpr int along_d = 64 / size;
+  using V = Vector<size, 64>;
+  template <bool past_cache>
+  static ANYARRAY_INLINE void move(char* to, std::int64_t to_a, const char* from, std::int64_t from_d) {
+    constexpr int in_lane = 16 / size;
+    V r[4 * in_lane];
+#pragma GCC unroll 32
+    for (int i = 0; i < 4 * in_lane; ++i) r[i] = load<V>(from + i * from_d);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) transpose_lanes<size, 64>(r + i * in_lane);
+#pragma GCC unroll 8
+    for (int k = 0; k < in_lane; ++k) {
+      const __m512i r0 = reinterpret_cast<__m512i>(r[k]);
+      const __m512i r1 = reinterpret_cast<__m512i>(r[k + in_lane]);
+      const __m512i r2 = reinterpret_cast<__m512i>(r[k + 2 * in_lane]);
+      const __m512i r3 = reinterpret_cast<__m512i>(r[k + 3 * in_lane]);
+      const __m512i low01 = _mm512_shuffle_i32x4(r0, r1, 0x44);
+      const __m512i high01 = _mm512_shuffle_i32x4(r0, r1, 0xee);
+      const __m512i low23 = _mm512_shuffle_i32x4(r2, r3, 0x44);
+      const __m512i high23 = _mm512_shuffle_i32x4(r2, r3, 0xee);
+      const __m512i out[4] = {_mm512_shuffle_i32x4(low01, low23, 0x88), _mm512_shuffle_i32x4(low01, low23, 0xdd),
+                              _mm512_shuffle_i32x4(high01, high23, 0x88), _mm512_shuffle_i32x4(high01, high23, 0xdd)};
+#pragma GCC unroll 4
+      for (int lane = 0; lane < 4; ++lane) {
+        char* const p = to + (lane * in_lane + k) * to_a;
+        if constexpr (past_cache) {
+          store_past_cache(p, out[lane]);
+        } else {
+          store(p, out[lane]);
+        }
+      }
+    }
+  }
+};
+
+#include "src/copy/move_tiles.inc.h"
+
+/// Elements `step` bytes apart, of `registers` * 64 bytes for each 64 of the target, all of which is read.
+template <int size, int registers>
+void gather_near(const Tile& t) noexcept {
+  constexpr int count = 64 / size;
+  constexpr int pairs = (registers + 1) / 2;
+  const std::int64_t step = t.from_d;
+  const std::int64_t length = step < 0 ? -step : step;
+  const std::int64_t window = registers * 64;
+  // Byte b of the target comes from byte index[b] of a pair of registers; the pair is one that in_pair says.
+  alignas(64) std::uint8_t index[64];
+  __mmask64 in_pair[pairs] = {};
+  for (int b = 0; b < 64; ++b) {
+    const int element = step < 0 ? count - 1 - b / size : b / size;
+    const auto at = element * length + b % size;
+    index[b] = static_cast<std::uint8_t>(at % 128);
+    in_pair[at / 128] |= __mmask64{1} << b;
+  }
+  const __m512i idx = _mm512_load_si512(index);
+  // Backwards, the window begins at the last of its elements and may reach beyond the first of all; forwards it may
+  // reach beyond the last. Those elements go one by one.
+  const std::int64_t extent = (t.nd - 1) * length + size;
+  const std::int64_t back = step < 0 ? (count - 1) * length : 0;
+  for (std::int64_t a = 0; a < t.na; ++a) {
+    Tile rest = t;
+    rest.na = 1;
+    rest.to += a * t.to_a;
+    rest.from += a * t.from_a;
+    const char* const low = step < 0 ? rest.from - (t.nd - 1) * length : rest.from;
+    const char* const high = low + extent;
+    if (step < 0) {
+      while (rest.nd >= count && high - (rest.from - back) < window) {
+        __builtin_memcpy(rest.to, rest.from, size);
+        rest.to += size;
+        rest.from += step;
+        --rest.nd;
+      }
+    }
+    for (; rest.nd >= count && high - (rest.from - back) >= window; rest.nd -= count) {
+      const char* const p = rest.from - back;
+      __m512i v = registers == 1 ? _mm512_permutexvar_epi8(idx, load<__m512i>(p))
+                                 : _mm512_permutex2var_epi8(load<__m512i>(p), idx, load<__m512i>(p + 64));
+#pragma GCC unroll 4
+      for (int pair = 1; pair < pairs; ++pair) {
+        const char* const q = p + pair * 128;
+        const __m512i more = 2 * pair + 1 == registers
+                                 ? _mm512_permutexvar_epi8(idx, load<__m512i>(q))
+                                 : _mm512_permutex2var_epi8(load<__m512i>(q), idx,
+                                                            load<__m512i>(q + (2 * pair + 1 < registers ? 64 : 0)));
+        v = _mm512_mask_mov_epi8(v, in_pair[pair], more);
+      }
+      if (t.stream && (reinterpret_cast<std::uintptr_t>(rest.to) & 63) == 0) {
+        store_past_cache(rest.to, v);
+      } else {
+        store(rest.to, v);
+      }
+      rest.to += 64;
+      rest.from += step * count;
+    }
+    move_each<size>(rest);
+  }
+}
+
+template <int size>
+void gather(const Tile& t) noexcept {
+  const std::int64_t step = t.from_d;
+  const std::int64_t length = step < 0 ? -step : step;
+  if (length > weave_limit * size || length < size || t.nd < 2 * 64 / size) return move_each<size>(t);
+  switch (((64 / size - 1) * length + size + 63) / 64) {
+    case 1:
+      return gather_near<size, 1>(t);
+    case 2:
+      return gather_near<size, 2>(t);
+    case 3:
+      return gather_near<size, 3>(t);
+    case 4:
+      return gather_near<size, 4>(t);
+    case 5:
+      return gather_near<size, 5>(t);
+    case 6:
+      return gather_near<size, 6>(t);
+    case 7:
+      return gather_near<size, 7>(t);
+    default:
+      return gather_near<size, 8>(t);
+  }
+}
+
+template <int size, int strands>
+void weave_as(const Tile& t) noexcept {
+  constexpr int count = 64 / size;
+  constexpr int pairs = (strands + 1) / 2;
+  // Byte b of register j of the target comes from byte index[j][b] of a pair of strands; the pair is one that
+  // in_pair[j] says.
+  alignas(64) std::uint8_t index[strands][64];
+  __mmask64 in_pair[strands][pairs] = {};
+  for (int j = 0; j < strands; ++j) {
+    for (int b = 0; b < 64; ++b) {
+      const int at = j * 64 + b;
+      const int strand = at / size % strands;
+      index[j][b] = static_cast<std::uint8_t>(at / (strands * size) * size + at % size + strand % 2 * 64);
+      in_pair[j][strand / 2] |= __mmask64{1} << b;
+    }
+  }
+  std::int64_t a = 0;
+  for (; a + count <= t.na; a += count) {
+    const char* const from = t.from + a * size;
+    char* const to = t.to + a * strands * size;
+    __m512i r[strands];
+#pragma GCC unroll 8
+    for (int d = 0; d < strands; ++d) r[d] = load<__m512i>(from + d * t.from_d);
+    const bool past_cache = t.stream && (reinterpret_cast<std::uintptr_t>(to) & 63) == 0;
+#pragma GCC unroll 8
+    for (int j = 0; j < strands; ++j) {
+      const __m512i idx = _mm512_load_si512(index[j]);
+      __m512i v = _mm512_permutex2var_epi8(r[0], idx, r[1]);
+#pragma GCC unroll 4
+      for (int pair = 1; pair < pairs; ++pair) {
+        const __m512i more =
+            2 * pair + 1 == strands
+                ? _mm512_permutexvar_epi8(idx, r[2 * pair])
+                : _mm512_permutex2var_epi8(r[2 * pair], idx, r[2 * pair + 1 < strands ? 2 * pair + 1 : 0]);
+        v = _mm512_mask_mov_epi8(v, in_pair[j][pair], more);
+      }
+      if (past_cache) {
+        store_past_cache(to + j * 64, v);
+      } else {
+        store(to + j * 64, v);
+      }
+    }
+  }
+  Tile rest = t;
+  rest.to += a * t.to_a;
+  rest.from += a * size;
+  rest.na -= a;
+  move_each<size>(rest);
+}
+template <int size>
+void weave(const Tile& t) noexcept {
+  if (t.na < 2 * 64 / size) return move_each<size>(t);
+  switch (t.nd) {
+    case 2:
+      return weave_as<size, 2>(t);
+    case 3:
+      return weave_as<size, 3>(t);
+    case 4:
+      return weave_as<size, 4>(t);
+    case 5:
+      return weave_as<size, 5>(t);
+    case 6:
+      return weave_as<size, 6>(t);
+    case 7:
+      return weave_as<size, 7>(t);
+    case 8:
+      return weave_as<size, 8>(t);
+    default:
+      return move_each<size>(t);
+  }
+}
+
+/// The first `bytes` of a register, at most 63.
+ANYARRAY_INLINE __mmask64 first(std::size_t bytes) { return (__mmask64{1} << bytes) - 1; }
+
+void stream(char* to, const char* from, std::size_t bytes) noexcept {
+  const std::size_t head = (64 - (reinterpret_cast<std::uintptr_t>(to) & 63)) & 63;
+  if (bytes >= head + 64) {
+    _mm512_mask_storeu_epi8(to, first(head), _mm512_maskz_loadu_epi8(first(head), from));
+    to += head;
+    from += head;
+    bytes -= head;
+    for (; bytes >= 256; bytes -= 256, to += 256, from += 256) {
+      const __m512i r[4] = {load<__m512i>(from), load<__m512i>(from + 64), load<__m512i>(from + 128),
+                            load<__m512i>(from + 192)};
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) store_past_cache(to + i * 64, r[i]);
+    }
+  }
+  for (; bytes >= 64; bytes -= 64, to += 64, from += 64) store(to, load<__m512i>(from));
+  _mm512_mask_storeu_epi8(to, first(bytes), _mm512_maskz_loadu_epi8(first(bytes), from));
+}
+
+void turn(char* to, const char* from, std::size_t bytes, std::size_t unit, bool past_cache) noexcept {
+  alignas(64) std::uint8_t index[64];
+  for (std::size_t b = 0; b < 64; ++b) index[b] = static_cast<std::uint8_t>((b & ~(unit - 1)) + unit - 1 - b % unit);
+  const __m512i idx = _mm512_load_si512(index);
+  const std::size_t head = (64 - (reinterpret_cast<std::uintptr_t>(to) & 63)) & 63;
+  if (past_cache && head % unit == 0 && bytes >= head + 64) {
+    const __m512i v = _mm512_maskz_loadu_epi8(first(head), from);
+    _mm512_mask_storeu_epi8(to, first(head), _mm512_shuffle_epi8(v, idx));
+    to += head;
+    from += head;
+    bytes -= head;
+    for (; bytes >= 64; bytes -= 64, to += 64, from += 64) {
+      store_past_cache(to, _mm512_shuffle_epi8(load<__m512i>(from), idx));
+    }
+  }
+  for (; bytes >= 64; bytes -= 64, to += 64, from += 64) {
+    store(to, _mm512_shuffle_epi8(load<__m512i>(from), idx));
+  }
+  const __m512i v = _mm512_maskz_loadu_epi8(first(bytes), from);
+  _mm512_mask_storeu_epi8(to, first(bytes), _mm512_shuffle_epi8(v, idx));
+}
+
+void fence() noexcept { _mm_sfence(); }
+
+}  // namespace move_avx512
+
+const MoveKernels move_kernels_avx512 = {
+    {move_avx512::transpose<1>, move_avx512::transpose<2>, move_avx512::transpose<4>, move_avx512::transpose<8>,
+     move_avx512::transpose<16>},
+    {move_avx512::gather<1>, move_avx512::gather<2>, move_avx512::gather<4>, move_avx512::gather<8>,
+     move_avx512::move_each<16>},
+    {move_avx512::weave<1>, move_avx512::weave<2>, move_avx512::weave<4>, move_avx512::weave<8>,
+     move_avx512::move_each<16>},
+    {move_avx512::move_each<1>, move_avx512::move_each<2>, move_avx512::move_each<4>, move_avx512::move_each<8>,
+     move_avx512::move_each<16>},
+    move_avx512::move_any,
+    move_avx512::stream,
+    move_avx512::turn,
+    move_avx512::fence,
+    {8, 8, 8, 4, 0},
+};
+
+}  // namespace anyarray
+ANYARRAY_ISA_END
+#endif

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two axes are the kernel's: d, along which the target lies densest, and a, along which the source does. A block holds
+// part of them and, where they are short, of others, so that on both sides it touches whole cache lines. Blocks are
+// walked in the order of the source, since reads are what the processor fetches ahead. What goes past the cache
+// goes in whole lines: straight from registers where lines and blocks can begin together, else through a buffer.
+#include "src/copy/move_plan.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "src/copy/threads.h"
+
+namespace anyarray {
+namespace {
+
+constexpr std::int64_t buffer_bytes = std::int64_t{16} << 10;
+constexpr std::int64_t line = 64;
+/// A block's run of the target, where it can be chosen: pairs of lines and more keep memory's pages open.
+constexpr std::int64_t run_bytes = 512;
+
+/// Half of the last cache: a larger target wouldn't be there any more when it is read.
+std::int64_t half_cache() noexcept {
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+  const std::int64_t cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  if (cache > 0) return cache / 2;
+#endif
+  return std::int64_t{8} << 20;
+}
+std::atomic<std::int64_t> streamed{-1};
+std::int64_t stream_from() noexcept {
+  static const std::int64_t half = half_cache();
+  const std::int64_t asked = streamed.load(std::memory_order_relaxed);
+  return asked >= 0 ? asked : half;
+}
+
+struct Plan {
+  char* to;
+  const char* from;
+  const MoveKernels* kernels;
+  TileKernel kernel;  ///< null: runs that are dense on both sides
+  std::size_t size;
+  std::size_t turn;
+  int n;
+  int a, d;     ///< the kernel's axes; a < 0: there is one
+  bool staged;  ///< through a buffer
+  bool stream;  ///< past the cache
+  Axis axes[max_axes];
+  std::int64_t block[max_axes];  ///< elements of a block along each axis
+  std::int64_t shift[max_axes];  ///< elements that the first block lacks
+  std::int64_t blocks[max_axes];
+  int order[max_axes];  ///< the axes, the outermost loop over blocks first
+};
+
+std::int64_t round_up(std::int64_t n, std::int64_t unit) noexcept { return (n + unit - 1) / unit * unit; }
+std::int64_t least(std::int64_t a, std::int64_t b) noexcept { return a < b ? a : b; }
+
+/// One block: extents along each axis, and where it starts.
+struct Block {
+  char* to;
+  const char* from;
+  std::int64_t extent[max_axes];
+};
+
+void run_tiles(const Plan& p, const Block& block, char* to, const std::int64_t* to_step) noexcept {
+  Tile tile{};
+  tile.to = to;
+  tile.from = block.from;
+  tile.to_d = to_step[p.d];
+  tile.from_d = p.axes[p.d].from;
+  tile.nd = block.extent[p.d];
+  tile.na = 1;
+  if (p.a >= 0) {
+    tile.to_a = to_step[p.a];
+    tile.from_a = p.axes[p.a].from;
+    tile.na = block.extent[p.a];
+  }
+  tile.size = p.size;
+  tile.stream = p.stream && !p.staged;
+  int others[max_axes];
+  int count = 0;
+  for (int i = 0; i < p.n; ++i) {
+    if (i != p.a && i != p.d && block.extent[i] > 1) others[count++] = i;
+  }
+  std::int64_t index[max_axes] = {};
+  for (;;) {
+    p.kernel(tile);
+    int k = count - 1;
+    for (; k >= 0; --k) {
+      const int i = others[k];
+      if (++index[k] < block.extent[i]) {
+        tile.to += to_step[i];
+        tile.from += p.axes[i].from;
+        break;
+      }
+      index[k] = 0;
+      tile.to -= to_step[i] * (block.extent[i] - 1);
+      tile.from -= p.axes[i].from * (block.extent[i] - 1);
+    }
+    if (k < 0) return;
+  }
+}
+
+/// Elements next to each other in a buffer go to where they belong, run by run.
+void unload(const Plan& p, const Block& block, char* buffer, std::int64_t elements) noexcept {
+  const auto size = static_cast<std::int64_t>(p.size);
+  int inner = p.n;  // the first of the axes that make up a run
+  std::int64_t run = size;
+  while (inner > 0 && p.axes[inner - 1].to == run) {
+    run *= block.extent[--inner];
+    if (block.extent[inner] != p.axes[inner].extent) break;
+  }
+  if (p.turn > 1 && run < line) {  // short runs are turned where they are
+    p.kernels->turn(buffer, buffer, static_cast<std::size_t>(elements * size), p.turn, false);
+  }
+  char* to = block.to;
+  std::int64_t index[max_axes] = {};
+  for (;;) {
+    const auto bytes = static_cast<std::size_t>(run);
+    if (run >= line && p.turn > 1) {
+      p.kernels->turn(to, buffer, bytes, p.turn, p.stream);
+    } else if (run >= line && p.stream) {
+      p.kernels->stream(to, buffer, bytes);
+    } else {
+      std::memcpy(to, buffer, bytes);
+    }
+    buffer += run;
+    int i = inner - 1;
+    for (; i >= 0; --i) {
+      if (++index[i] < block.extent[i]) {
+        to += p.axes[i].to;
+        break;
+      }
+      index[i] = 0;
+      to -= p.axes[i].to * (block.extent[i] - 1);
+    }
+    if (i < 0) return;
+  }
+}
+
+void run_block(const Plan& p, const Block& block, char* buffer) noexcept {
+  if (p.kernel == nullptr) {
+    const auto bytes = static_cast<std::size_t>(block.extent[p.d]) * p.size;
+    if (p.turn > 1) return p.kernels->turn(block.to, block.from, bytes, p.turn, p.stream);
+    if (p.stream) return p.kernels->stream(block.to, block.from, bytes);
+    std::memcpy(block.to, block.from, bytes);
+    return;
+  }
+  std::int64_t step[max_axes];
+  if (!p.staged) {
+    for (int i = 0; i < p.n; ++i) step[i] = p.axes[i].to;
+    return run_tiles(p, block, block.to, step);
+  }
+  auto next = static_cast<std::int64_t>(p.size);
+  std::int64_t elements = 1;
+  for (int i = p.n - 1; i >= 0; --i) {
+    step[i] = next;
+    next *= block.extent[i];
+    elements *= block.extent[i];
+  }
+  run_tiles(p, block, buffer, step);
+  unload(p, block, buffer, elements);
+}
+
+void run_blocks(void* what, std::int64_t begin, std::int64_t end) noexcept {
+  const Plan& p = *static_cast<const Plan*>(what);
+  alignas(64) char buffer[buffer_bytes];
+  std::int64_t at[max_axes];
+  std::int64_t left = begin;
+  for (int k = p.n - 1; k >= 0; --k) {
+    const int i = p.order[k];
+    at[i] = left % p.blocks[i];
+    left /= p.blocks[i];
+  }
+  Block block;
+  for (std::int64_t u = begin; u < end; ++u) {
+    block.to = p.to;
+    block.from = p.from;
+    for (int i = 0; i < p.n; ++i) {
+      const std::int64_t first = at[i] * p.block[i] - p.shift[i];
+      const std::int64_t start = first < 0 ? 0 : first;
+      block.extent[i] = least(first + p.block[i], p.axes[i].extent) - start;
+      block.to += start * p.axes[i].to;
+      block.from += start * p.axes[i].from;
+    }
+    run_block(p, block, buffer);
+    for (int k = p.n - 1; k >= 0; --k) {
+      const int i = p.order[k];
+      if (++at[i] < p.blocks[i]) break;
+      at[i] = 0;
+    }
+  }
+  if (p.stream) p.kernels->fence();
+}
+
+/// Lets blocks along an axis begin where a cache line does, as far as elements do.
+void align(Plan& p, int i, const void* base, std::int64_t step) noexcept {
+  const auto over = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(base) % line);
+  if (step <= 0 || over == 0 || over % step != 0 || p.block[i] >= p.axes[i].extent) return;
+  p.shift[i] = over / step;
+  if (p.shift[i] >= p.block[i]) p.shift[i] = 0;
+}
+
+/// The axes in the order of the source's steps, the longest first; where it stands still it is read again at once.
+void order_by_source(Plan& p) noexcept {
+  for (int i = 0; i < p.n; ++i) {
+    int k = i;
+    for (; k > 0 && magnitude(p.axes[p.order[k - 1]].from) < magnitude(p.axes[i].from); --k) {
+      p.order[k] = p.order[k - 1];
+    }
+    p.order[k] = i;
+  }
+}
+
+void choose_kernel(Plan& p) noexcept {
+  const Axis& d = p.axes[p.d];
+  const auto size = static_cast<std::int64_t>(p.size);
+  const int s = index_of_size(p.size);
+  if (d.to == size && d.from == size) {
+    p.kernel = nullptr;
+    p.a = -1;
+    return;
+  }
+  p.kernel = s < 0 ? p.kernels->any : p.kernels->each[s];
+  if (s < 0 || d.to != size) return;
+  if (p.a < 0) {
+    p.kernel = p.kernels->gather[s];
+    return;
+  }
+  const Axis& a = p.axes[p.a];
+  const bool near = static_cast<std::int64_t>(magnitude(d.from)) <= p.kernels->near[s] * size;
+  if (a.from == size && d.extent <= weave_limit && a.to == d.extent * size && s < 4) {
+    p.kernel = p.kernels->weave[s];
+  } else if (near && (a.from != size || a.extent <= weave_limit)) {
+    p.kernel = p.kernels->gather[s];
+  } else if (a.from == size) {
+    p.kernel = p.kernels->transpose[s];
+  }
+}
+
+void choose_blocks(Plan& p, std::int64_t total) noexcept {
+  const auto size = static_cast<std::int64_t>(p.size);
+  const std::int64_t most = buffer_bytes / size > 1 ? buffer_bytes / size : 1;  // elements of a block
+  for (int i = 0; i < p.n; ++i) {
+    p.block[i] = 1;
+    p.shift[i] = 0;
+  }
+  std::int64_t volume = 1;
+  const auto grow = [&](int i, std::int64_t want) {
+    std::int64_t b = least(least(want, p.axes[i].extent), most / (volume / p.block[i]));
+    if (b < p.block[i]) b = p.block[i];
+    volume = volume / p.block[i] * b;
+    p.block[i] = b;
+  };
+  if (p.kernel == nullptr) {
+    // As much as is worth a call: what is contiguous goes in large pieces.
+    p.block[p.d] = least(p.axes[p.d].extent, round_up((p.stream || p.turn > 1 ? 1 << 16 : 1 << 20) / size + 1, line));
+    return;
+  }
+  const bool woven = p.a >= 0 && p.kernel == p.kernels->weave[index_of_size(p.size) < 0 ? 0 : index_of_size(p.size)];
+  if (p.a < 0) {
+    grow(p.d, round_up(4096 / size + 1, line));
+  } else if (woven) {
+    grow(p.d, p.axes[p.d].extent);
+    grow(p.a, line * (4096 / (p.axes[p.d].extent * size) / line + 1));
+  } else {
+    const std::int64_t line_elements = line / size > 1 ? line / size : 1;
+    const bool split = p.axes[p.a].extent <= weave_limit;
+    grow(p.a, split ? p.axes[p.a].extent : line_elements);
+    grow(p.d, split ? round_up(2048 / size + 1, line) : run_bytes / size > 1 ? run_bytes / size : 1);
+  }
+  // Short runs of the target, then of the source, are completed by the axes that continue them.
+  std::int64_t run = p.block[p.d] * size;
+  for (int i = p.n - 1; i >= 0 && run < run_bytes; --i) {
+    if (i != p.d) grow(i, (run_bytes + run - 1) / run);
+    if (i != p.d) run *= p.block[i];
+  }
+  run = size;
+  for (int k = p.n - 1; k >= 0 && run < line; --k) {
+    const int i = p.order[k];
+    if (p.axes[i].from == 0) continue;
+    grow(i, (line + run - 1) / run);
+    run *= p.block[i];
+  }
+  // Blocks aren't too small to be worth their loop.
+  for (int k = p.n - 1; k >= 0 && volume * size < 4096; --k) {
+    grow(p.order[k], p.block[p.order[k]] * ((4096 + volume * size - 1) / (volume * size)));
+  }
+  (void)total;
+}
+
+}  // namespace
+
+std::int64_t stream_from(std::int64_t bytes) noexcept { return streamed.exchange(bytes, std::memory_order_relaxed); }
+
+void move_blocks(char* to, const char* from, const Axis* axes, int n, Moved what) noexcept {
+  Plan p;
+  p.to = to;
+  p.from = from;
+  p.kernels = &move_kernels();
+  p.size = what.size;
+  p.turn = what.turn;
+  p.n = n;
+  p.d = n - 1;
+  std::int64_t elements = 1;
+  for (int i = 0; i < n; ++i) {
+    p.axes[i] = axes[i];
+    p.order[i] = i;
+    elements *= axes[i].extent;
+  }
+  p.a = n - 1;
+  for (int i = n - 2; i >= 0; --i) {
+    if (axes[i].from != 0 && (axes[p.a].from == 0 || magnitude(axes[i].from) < magnitude(axes[p.a].from))) p.a = i;
+  }
+  if (p.a == p.d || axes[p.d].from == 0) p.a = -1;
+  const auto size = static_cast<std::int64_t>(p.size);
+  const std::int64_t total = elements * size;
+  p.stream = axes[p.d].to == size && total >= stream_from();
+  choose_kernel(p);
+  if (p.a >= 0) order_by_source(p);
+  bool lines = true;  // whether lines of the target begin at the same elements everywhere
+  for (int i = 0; i < n; ++i) lines = lines && (i == p.d || axes[i].to % line == 0);
+  const bool straight = lines && p.d >= 0 && reinterpret_cast<std::uintptr_t>(to) % p.size == 0 && line % size == 0;
+  p.staged = p.kernel != nullptr && (p.turn > 1 || (p.stream && !straight)) && size <= buffer_bytes;
+  choose_blocks(p, total);
+  if (lines) align(p, p.d, to, size);
+  if (p.a >= 0) {
+    bool source_lines = true;
+    for (int i = 0; i < n; ++i) source_lines = source_lines && (i == p.a || axes[i].from % line == 0);
+    if (source_lines && axes[p.a].from > 0) align(p, p.a, from, axes[p.a].from);
+  }
+  std::int64_t count = 1;
+  for (int i = 0; i < n; ++i) {
+    p.blocks[i] = (axes[i].extent + p.shift[i] + p.block[i] - 1) / p.block[i];
+    count *= p.blocks[i];
+  }
+  const std::int64_t each = total / count > 0 ? total / count : 1;
+  in_parts(count, (1 << 16) / each + 1, 2 * total, run_blocks, &p);
+}
+
+}  // namespace anyarray

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text of the move kernels that all instruction sets have: transposes in registers and loops over elements. Each
+// move_<isa>.cpp includes it once, inside its namespace, after it has defined
+//   vector_bytes                 bytes of a register
+//   store_past_cache(p, v)       stores a register, at an address aligned to its size
+//   load_lanes<V>(p, step)       a register of which every 16 bytes come from `step` bytes further on
+//   LineTile<size>               where ANYARRAY_MOVE_LINES is defined: a register tile for whole cache lines
+// It includes nothing and uses no function from elsewhere (isa.h says why).
+
+template <int... i>
+struct Numbers {};
+template <int n, int... i>
+struct Count : Count<n - 1, n - 1, i...> {};
+template <int... i>
+struct Count<0, i...> {
+  using type = Numbers<i...>;
+};
+
+/// Where element `i` comes from when the low or the high halves of each 16 bytes of two registers are interleaved.
+template <int size, int bytes, bool high>
+constexpr int interleaved(int i) {
+  const int in_lane = 16 / size;
+  const int first = i / in_lane * in_lane + i % in_lane / 2 + (high ? in_lane / 2 : 0);
+  return i % 2 == 0 ? first : first + bytes / size;
+}
+template <int size, int bytes, bool high, int... i>
+ANYARRAY_INLINE Vector<size, bytes> interleave_as(Vector<size, bytes> a, Vector<size, bytes> b, Numbers<i...>) {
+  return __builtin_shufflevector(a, b, interleaved<size, bytes, high>(i)...);
+}
+template <int size, int bytes, bool high>
+ANYARRAY_INLINE Vector<size, bytes> interleave(Vector<size, bytes> a, Vector<size, bytes> b) {
+  return interleave_as<size, bytes, high>(a, b, typename Count<bytes / size>::type());
+}
+
+/// Transposes the square matrix in each 16 bytes of the registers at `r`: they hold its rows, then its columns.
+template <int size, int bytes>
+ANYARRAY_INLINE void transpose_lanes(Vector<size, bytes>* r) {
+  constexpr int count = 16 / size;
+  Vector<size, bytes> t[count];
+#pragma GCC unroll 4
+  for (int stage = 1; stage < count; stage *= 2) {
+#pragma GCC unroll 16
+    for (int i = 0; i < count / 2; ++i) {
+      t[2 * i] = interleave<size, bytes, false>(r[i], r[i + count / 2]);
+      t[2 * i + 1] = interleave<size, bytes, true>(r[i], r[i + count / 2]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < count; ++i) r[i] = t[i];
+  }
+}
+
+/// 16 bytes of each of `bytes / size` rows of the source become as many elements of the target's rows: every 16 bytes
+/// of a register hold a square of their own.
+template <int element, int bytes>
+struct LaneTile {
+  static constexpr int size = element == 16 ? 8 : element;
+  static constexpr int along_a = 16 / element;
+  static constexpr int along_d = bytes / element;
+  template <bool past_cache>
+  static ANYARRAY_INLINE void move(char* to, std::int64_t to_a, const char* from, std::int64_t from_d) {
+    Vector<size, bytes> r[along_a];
+#pragma GCC unroll 16
+    for (int i = 0; i < along_a; ++i) {
+      r[i] = load_lanes<Vector<size, bytes>>(from + i * from_d, along_a * from_d);
+    }
+    if constexpr (along_a > 1) transpose_lanes<size, bytes>(r);
+#pragma GCC unroll 16
+    for (int i = 0; i < along_a; ++i) {
+      if constexpr (past_cache) {
+        store_past_cache(to + i * to_a, r[i]);
+      } else {
+        store(to + i * to_a, r[i]);
+      }
+    }
+  }
+};
+
+/// Covers a tile with register tiles T, the last ones of a row or column overlapping those before. False where the tile
+/// is too small for one. The register tiles that share cache lines of the source follow each other.
+template <int size, class T>
+ANYARRAY_INLINE bool cover(const Tile& t) {
+  if (t.na < T::along_a || t.nd < T::along_d) return false;
+  constexpr std::int64_t line = 64 / size > T::along_a ? 64 / size : T::along_a;
+  for (std::int64_t a_line = 0; a_line < t.na; a_line += line) {
+    const std::int64_t a_end = t.na - a_line < line ? t.na : a_line + line;
+    for (std::int64_t d = 0;;) {
+      for (std::int64_t a = a_line; a < a_end; a += T::along_a) {
+        const std::int64_t at = a + T::along_a > t.na ? t.na - T::along_a : a;
+        char* const to = t.to + at * t.to_a + d * size;
+        const char* const from = t.from + at * size + d * t.from_d;
+        if (t.stream && reinterpret_cast<std::uintptr_t>(to) % (T::along_d * size) == 0) {
+          T::template move<true>(to, t.to_a, from, t.from_d);
+        } else {
+          T::template move<false>(to, t.to_a, from, t.from_d);
+        }
+      }
+      if (d + T::along_d == t.nd) break;
+      d += T::along_d;
+      if (d + T::along_d > t.nd) d = t.nd - T::along_d;
+    }
+  }
+  return true;
+}
+
+template <int bytes>
+struct Array {
+  char data[bytes];
+};
+
+template <int size>
+void move_each(const Tile& t) noexcept {
+  const std::int64_t to_d = t.to_d;
+  const std::int64_t from_d = t.from_d;
+  for (std::int64_t a = 0; a < t.na; ++a) {
+    char* to = t.to + a * t.to_a;
+    const char* from = t.from + a * t.from_a;
+    std::int64_t d = t.nd;
+    for (; d >= 4; d -= 4, to += 4 * to_d, from += 4 * from_d) {
+      __builtin_memcpy(to, from, size);
+      __builtin_memcpy(to + to_d, from + from_d, size);
+      __builtin_memcpy(to + 2 * to_d, from + 2 * from_d, size);
+      __builtin_memcpy(to + 3 * to_d, from + 3 * from_d, size);
+    }
+    for (; d > 0; --d, to += to_d, from += from_d) __builtin_memcpy(to, from, size);
+  }
+}
+
+/// Elements of `low` to `2 * low` bytes: two moves that overlap.
+template <int low>
+void move_halves(const Tile& t) noexcept {
+  const std::size_t last = t.size - low;
+  for (std::int64_t a = 0; a < t.na; ++a) {
+    char* to = t.to + a * t.to_a;
+    const char* from = t.from + a * t.from_a;
+    for (std::int64_t d = 0; d < t.nd; ++d, to += t.to_d, from += t.from_d) {
+      Array<low> first;
+      Array<low> second;
+      __builtin_memcpy(&first, from, low);
+      __builtin_memcpy(&second, from + last, low);
+      __builtin_memcpy(to, &first, low);
+      __builtin_memcpy(to + last, &second, low);
+    }
+  }
+}
+
+void move_any(const Tile& t) noexcept {
+  switch (t.size) {
+    case 1:
+      return move_each<1>(t);
+    case 3:
+      return move_each<3>(t);
+    case 6:
+      return move_each<6>(t);
+    case 12:
+      return move_each<12>(t);
+    case 24:
+      return move_each<24>(t);
+    case 32:
+      return move_each<32>(t);
+    default:
+      break;
+  }
+  if (t.size <= 4) return move_halves<2>(t);
+  if (t.size <= 8) return move_halves<4>(t);
+  if (t.size <= 16) return move_halves<8>(t);
+  if (t.size <= 32) return move_halves<16>(t);
+  if (t.size <= 64) return move_halves<32>(t);
+  for (std::int64_t a = 0; a < t.na; ++a) {
+    for (std::int64_t d = 0; d < t.nd; ++d) {
+      char* to = t.to + a * t.to_a + d * t.to_d;
+      const char* from = t.from + a * t.from_a + d * t.from_d;
+      std::size_t left = t.size;
+      for (; left > 64; left -= 64, to += 64, from += 64) __builtin_memcpy(to, from, 64);
+      __builtin_memcpy(to + left - 64, from + left - 64, 64);
+    }
+  }
+}
+
+template <int size>
+void transpose(const Tile& t) noexcept {
+#if defined(ANYARRAY_MOVE_LINES)
+  if constexpr (size == 2 || size == 4 || size == 8) {
+    if (cover<size, LineTile<size>>(t)) return;
+  }
+#endif
+  if (cover<size, LaneTile<size, vector_bytes>>(t)) return;
+  if constexpr (vector_bytes > 32) {
+    if (cover<size, LaneTile<size, 32>>(t)) return;
+  }
+  if constexpr (vector_bytes > 16) {
+    if (cover<size, LaneTile<size, 16>>(t)) return;
+  }
+  move_each<size>(t);
+}
