@@ -13,7 +13,7 @@ void put_float(Numbers& n, int digits, int lowest, int highest) noexcept {
   n.digits = static_cast<std::int16_t>(digits);
   n.lowest = static_cast<std::int16_t>(lowest);
   n.highest = static_cast<std::int16_t>(highest);
-  n.negative = n.zero = true;
+  n.negative = n.zero = n.infinity = n.nan = true;
 }
 
 bool put_ieee(Numbers& n, unsigned bits) noexcept {
@@ -32,6 +32,8 @@ void put_narrow(Numbers& n, const FloatFormat& f) noexcept {
   // The codes of the largest exponent aren't numbers in `ieee`.
   const int highest = (1 << f.exponent_bits) - 1 - f.bias - (f.top == Top::ieee ? 1 : 0);
   put_float(n, f.mantissa_bits + 1, lowest, highest);
+  n.infinity = f.top == Top::ieee;
+  n.nan = f.top != Top::finite;
 }
 
 }  // namespace
@@ -39,7 +41,7 @@ void put_narrow(Numbers& n, const FloatFormat& f) noexcept {
 bool read_numbers(DType d, Numbers* out) noexcept {
   if (find_row(d) == nullptr || d.code == TypeCode::opaque_handle) return false;
   Numbers& n = *out;
-  n = {Kind::real, 0, 0, 0, false, true, d.count};
+  n = {Kind::real, 0, 0, 0, false, true, false, false, d.count};
   switch (d.code) {
     case TypeCode::bool_:
       n.kind = Kind::boolean;
@@ -73,6 +75,7 @@ bool read_numbers(DType d, Numbers* out) noexcept {
       n.lowest = -127;
       n.highest = 127;
       n.zero = false;
+      n.nan = true;
       return true;
     default:
       put_narrow(n, *narrow_format(d));
@@ -83,7 +86,7 @@ bool read_numbers(DType d, Numbers* out) noexcept {
 bool holds(const Numbers& a, const Numbers& b) noexcept {
   if (a.lanes != b.lanes || a.kind < b.kind) return false;
   if (b.negative && !a.negative) return false;
-  if (b.zero && !a.zero) return false;
+  if ((b.zero && !a.zero) || (b.infinity && !a.infinity) || (b.nan && !a.nan)) return false;
   if (a.kind <= Kind::int_) return a.digits >= b.digits;
   if (b.kind <= Kind::int_) {
     // The lowest int is a power of two: it takes one digit and the exponent alone.

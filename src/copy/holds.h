@@ -16,6 +16,8 @@ struct Numbers {
   std::int16_t highest;
   bool negative;  ///< has numbers below 0
   bool zero;      ///< has a zero
+  bool infinity;  ///< has infinities
+  bool nan;       ///< has NaN
   std::uint32_t lanes;
 };
 

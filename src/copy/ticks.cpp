@@ -9,14 +9,12 @@ namespace {
 /// One tick of a unit in the next finer one; by TimeUnit.
 constexpr std::int64_t steps[] = {1, 12, 0, 7, 24, 60, 60, 1000, 1000, 1000, 1000, 1000, 1000, 1};
 
-/// NumPy counts no more ticks than this in one.
-constexpr std::int64_t too_many = std::int64_t{1} << 56;
-
-/// `type`'s multiplier in ticks of `fine`; 0 where that is too much.
+/// `type`'s multiplier in ticks of `fine`; 0 where that is too much: NumPy counts no more of them in one tick.
 std::int64_t multiplier_in(DType type, TimeUnit fine) noexcept {
+  constexpr std::int64_t too_many = std::int64_t{1} << 56;
+  const std::int64_t one = ticks_in(type.unit(), fine);
   std::int64_t ticks = 0;
-  const bool overflow = __builtin_mul_overflow(ticks_in(type.unit(), fine), std::int64_t{type.count}, &ticks);
-  return overflow || ticks >= too_many ? 0 : ticks;
+  return one >= too_many || __builtin_mul_overflow(one, std::int64_t{type.count}, &ticks) ? 0 : ticks;
 }
 
 }  // namespace
@@ -41,11 +39,13 @@ bool common_ticks(DType a, DType b, DType* out) noexcept {
     *out = a.unit() == TimeUnit::generic ? b : a;
     return true;
   }
-  const DType& coarse = a.unit() <= b.unit() ? a : b;
-  const DType& fine = a.unit() <= b.unit() ? b : a;
-  // A date of the calendar is one of days as well, at any multiple: NumPy takes the multiplier as it is.
-  const bool crosses = is_calendar(coarse.unit()) != is_calendar(fine.unit());
-  const std::int64_t ticks = crosses ? std::int64_t{coarse.count} : multiplier_in(coarse, fine.unit());
+  DType coarse = a.unit() <= b.unit() ? a : b;
+  DType fine = a.unit() <= b.unit() ? b : a;
+  if (is_calendar(coarse.unit()) != is_calendar(fine.unit())) {  // both say days
+    coarse = make_time(a.code, TimeUnit::D);
+    if (fine.unit() == TimeUnit::W) fine = make_time(a.code, TimeUnit::D);
+  }
+  const std::int64_t ticks = multiplier_in(coarse, fine.unit());
   if (ticks == 0) return false;
   *out = make_time(a.code, fine.unit(), static_cast<std::uint32_t>(std::gcd(ticks, std::int64_t{fine.count})));
   return true;

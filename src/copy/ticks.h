@@ -16,7 +16,8 @@ std::int64_t ticks_in(TimeUnit coarse, TimeUnit fine) noexcept;
 /// of the two alone is_calendar(), yes. No where the numbers get too large to tell.
 bool ticks_divide(DType from, DType to) noexcept;
 
-/// The coarsest ticks of which both types' are multiples, in out's unit and multiplier. False where there are none.
+/// The coarsest ticks of which both types' are multiples, in out's unit and multiplier; a month is so many days. False
+/// where there are none.
 bool common_ticks(DType a, DType b, DType* out) noexcept;
 
 }  // namespace anyarray
