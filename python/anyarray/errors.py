@@ -178,8 +178,8 @@ _INSTEAD = {
 }
 _TEXT_INSTEAD = {
     **_INSTEAD,
-    "view": "encode it to bytes, or let numpy.asarray(x) make an array of it",
-    "asarray": "encode it to bytes, or let numpy.asarray(x) make an array of it",
+    "view": 'anyarray.asarray(x, dtype="U") makes one of it',
+    "asarray": 'it is taken where it is asked for: dtype="U" or "S"',
 }
 
 
@@ -223,7 +223,7 @@ _REFUSALS: dict[str, tuple[type[ExchangeError], str]] = {
     "cast": (CastError, "Name another dtype, or a rule that allows it: casting='unsafe' takes whatever is lost."),
     "no cast": (CastError, "No rule of casting helps: convert it with its own library first."),
     "overflow": (CastOverflowError, "Name a dtype that holds it."),
-    "sequence": (SequenceError, "All sequences at one depth must have the same length, and hold numbers or arrays."),
+    "sequence": (SequenceError, ""),
     "device": (ExchangeError, "Memory isn't moved between devices: copy the array with its own library first."),
     "failed": (ExchangeError, "The error that was raised is chained to this one."),
     "invalid": (ExchangeError, ""),
@@ -259,6 +259,8 @@ def make_refusal(
         What code of others raised.
     """
     cls, advice = _REFUSALS[kind]
+    if reason.startswith("ragged"):
+        advice = "All sequences at one depth must have the same length."
     head = f"can't make an array of {type_name(obj)}" if target is None else f"can't copy {type_name(obj)} to "
     if target is not None:
         head += type_name(target)

@@ -35,7 +35,7 @@ Order order_of_copy(const Descriptor& d, Order asked) noexcept {
 unsigned needs(const Descriptor& d, const AsArray& asked, bool is_array) noexcept {
   unsigned all = 0;
   if (asked.out != nullptr) return need_out;
-  if (asked.has_dtype && d.dtype != asked.dtype) all |= need_dtype;
+  if (d.dtype != asked.dtype_of(d.dtype)) all |= need_dtype;
   if (!has_order(d, asked.order)) all |= need_order;
   if (asked.copies == Copies::always && (is_array || !is_fresh(d))) all |= need_copy;
   if (asked.copies == Copies::never && !is_array && (d.flags & flag_copied) != 0) all |= need_share;
@@ -72,7 +72,7 @@ PyObject* need_words(State& s, unsigned all, const Descriptor& d, const AsArray&
 
 /// A copy of few elements, where no value has to be looked at. Null without an exception elsewhere.
 PyObject* small_copy(State& s, const Descriptor& d, const AsArray& asked) noexcept {
-  const DType dtype = asked.has_dtype ? asked.dtype : d.dtype;
+  const DType dtype = asked.dtype_of(d.dtype);
   if (d.strides == nullptr || dtype.packed() || !host_readable(d.device.type)) return nullptr;
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(d.size(), dtype.itemsize(), &bytes) || bytes + d.nbytes() >= gil_bytes) return nullptr;
@@ -153,7 +153,9 @@ class Run {
 
   PyObject* run() noexcept {
     if (asked_.out != nullptr && !take_target()) return nullptr;
-    if (is_plain_object(Py_TYPE(obj_))) return from_objects();
+    // Of bytes the engine makes numbers.
+    const bool text = asked_.asks_text() && PyBytes_CheckExact(obj_);
+    if (is_plain_object(Py_TYPE(obj_)) || text) return from_objects();
     return is_array(s_, obj_) ? from_array() : from_offers();
   }
 
@@ -280,7 +282,7 @@ class Run {
     Request wanted;
     Reason why;
     wanted.has_dtype = true;
-    wanted.dtype = asked_.has_dtype ? asked_.dtype : d.dtype;
+    wanted.dtype = asked_.dtype_of(d.dtype);
     wanted.order = order_of_copy(d, asked_.order);
     const Status status =
         run_copy(d.nbytes(), [&] { return copy_as(d, wanted, &made->borrow, &why, asked_.casting); });

@@ -23,6 +23,17 @@ struct AsArray {
   Casting casting = Casting::same_kind;
   Copies copies = Copies::as_needed;
 
+  bool asks_text() const noexcept {
+    return has_dtype && (dtype.code == TypeCode::fixed_bytes || dtype.code == TypeCode::fixed_ucs4);
+  }
+  /// The dtype of a result that is made of this array. Text without a length is as long as there.
+  DType dtype_of(DType from) const noexcept {
+    if (!has_dtype) return from;
+    DType d = dtype;
+    const bool text = from.code == TypeCode::fixed_bytes || from.code == TypeCode::fixed_ucs4;
+    if (d.count == 0 && text && asks_text()) d.count = from.count;
+    return d;
+  }
   const Request* request() const noexcept { return engine != nullptr ? &engine->request : nullptr; }
   /// `engine`, made when it is first needed: to fill it takes longer than a small array.
   ParsedRequest& of_engine() noexcept {

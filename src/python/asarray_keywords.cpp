@@ -22,6 +22,15 @@ bool read_copies(PyObject* o, Copies* out) noexcept {
   return false;
 }
 
+/// Text as long as needed, as NumPy spells it: "U", "S", str, bytes. Only what makes an array of objects knows how long.
+bool read_text(PyObject* o, DType* out) noexcept {
+  const bool letter = PyUnicode_CheckExact(o) && PyUnicode_READY(o) == 0 && PyUnicode_GET_LENGTH(o) == 1;
+  const Py_UCS4 which = letter ? PyUnicode_READ_CHAR(o, 0) : 0;
+  if (which == 'U' || o == reinterpret_cast<PyObject*>(&PyUnicode_Type)) return *out = make_ucs4(0), true;
+  if (which == 'S' || o == reinterpret_cast<PyObject*>(&PyBytes_Type)) return *out = make_bytes(0), true;
+  return false;
+}
+
 bool read_one(State& s, int keyword, PyObject* value, AsArray& out) noexcept {
   switch (static_cast<Keyword>(keyword)) {
     case Keyword::copy:
@@ -33,7 +42,7 @@ bool read_one(State& s, int keyword, PyObject* value, AsArray& out) noexcept {
       return true;
     case Keyword::dtype:
       out.has_dtype = value != Py_None;
-      return value == Py_None || dtype_from_object(s, value, &out.dtype);
+      return value == Py_None || read_text(value, &out.dtype) || dtype_from_object(s, value, &out.dtype);
     case Keyword::order:
       return read_order(value, &out.order);
     default:

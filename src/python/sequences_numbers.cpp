@@ -193,12 +193,16 @@ Status write_by_rule(Gather& g, const Number& v, int depth) noexcept {
       can_cast(uint_type, g.target, g.wanted.casting) == Status::ok) {
     rule = Rule::in_range;
   }
+  // Of larger ones there is no type that the stricter rules could go by.
+  const bool strict =
+      g.wanted.casting == Casting::no || g.wanted.casting == Casting::equiv || g.wanted.casting == Casting::safe;
+  if (v.kind == Number::Kind::huge && strict) rule = Rule::never;
   if (rule == Rule::never) return forbidden(g, v, depth);
   if (rule == Rule::in_range && !holds(g.target, v)) return cannot_hold(g, v, g.target, depth);
   Number number = v;
   if (v.kind == Number::Kind::huge) {
     if (g.target.is_time()) return cannot_hold(g, v, g.target, depth);
-    if (rule == Rule::same && rank_of(g.target) <= Rank::integer) return cannot_hold(g, v, g.target, depth);
+    if (rule == Rule::same && rank_of(g.target) == Rank::integer) return cannot_hold(g, v, g.target, depth);
     if (const Status s = reduce(g, v, depth, rule == Rule::same, number); s != Status::ok) return s;
   }
   if (rule == Rule::same) {

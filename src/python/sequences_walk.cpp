@@ -46,8 +46,8 @@ Status meet_element(Gather& g, int depth) noexcept {
 
 Status enter(Gather& g, int depth, std::int64_t n, bool trusted) noexcept {
   if (depth >= max_ndim) {
-    return because(Status::invalid, &g.why.reason, "nested more than %d deep, or a sequence that contains itself: %s",
-                   max_ndim, Path(g, depth).text);
+    return because(Status::invalid, &g.why.reason,
+                   "sequences lie more than %d deep in each other, or one contains itself", max_ndim);
   }
   if (depth < g.known) {
     if (g.shape[depth] != n) return other_length(g, depth, n);

@@ -1,0 +1,588 @@
+# SPDX-License-Identifier: Apache-2.0
+"""asarray() of Python's numbers and nested sequences: the same array as NumPy makes, or a refusal that names the
+element."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import struct
+from array import array
+from collections import deque, namedtuple
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import anyarray as aa
+
+from .conftest import needs
+
+np = needs("numpy")
+given = needs("hypothesis").given
+settings = needs("hypothesis").settings
+st = needs("hypothesis.strategies")
+
+
+def bits(value: Any) -> Any:
+    """Numbers by type and bits, so that -0.0 and NaN tell themselves; lists of them as lists."""
+    if isinstance(value, list):
+        return [bits(v) for v in value]
+    if isinstance(value, float):
+        return "f", struct.pack("d", value)
+    if isinstance(value, complex):
+        return "c", struct.pack("dd", value.real, value.imag)
+    return type(value), value
+
+
+def same(made: Any, expected: Any) -> bool:
+    """An Array against NumPy's: dtype, shape, and every bit."""
+    assert made.dtype == aa.view(expected).dtype
+    assert tuple(made.shape) == expected.shape
+    return bool(bits(made.tolist()) == bits(expected.tolist()))
+
+
+def agree(x: Any, **keywords: Any) -> None:
+    assert same(aa.asarray(x, **keywords), np.array(x, **keywords))
+
+
+# --- scalars ----------------------------------------------------------------------------------------------------
+
+
+class Small(enum.IntEnum):
+    FIVE = 5
+
+
+class MyFloat(float):
+    pass
+
+
+class MyInt(int):
+    def __index__(self) -> int:
+        raise AssertionError("an int has its value already")
+
+
+class MyComplex(complex):
+    pass
+
+
+class Index:
+    def __index__(self) -> int:
+        return 7
+
+
+class Real:
+    def __float__(self) -> float:
+        return 1.5
+
+
+class Whole(Real):
+    """Both: an int it is, exactly."""
+
+    def __index__(self) -> int:
+        return 3
+
+
+class Imaginary:
+    def __complex__(self) -> complex:
+        return 2j
+
+
+@pytest.mark.parametrize(
+    "x", [True, False, 0, -1, 3, 1.5, -0.0, float("nan"), float("inf"), 1 + 2j, 2**63 - 1, -(2**63), 2**63, 2**64 - 1]
+)
+def test_scalars(x: Any) -> None:
+    agree(x)
+    agree([x])
+    agree((x, x))
+
+
+@pytest.mark.parametrize(
+    ("x", "dtype", "value"),
+    [
+        (Small.FIVE, "int64", 5),
+        (MyFloat(2.5), "float64", 2.5),
+        (MyInt(4), "int64", 4),
+        (MyComplex(1j), "complex128", 1j),
+        (Index(), "int64", 7),
+        (Real(), "float64", 1.5),
+        (Whole(), "int64", 3),
+        (Imaginary(), "complex128", 2j),
+        (Fraction(1, 4), "float64", 0.25),
+        (decimal.Decimal("0.1"), "float64", 0.1),
+        (np.float64(1.5), "float64", 1.5),
+        (np.float32(1.5), "float32", 1.5),
+        (np.int8(-3), "int8", -3),
+        (np.bool_(True), "bool", True),
+        (np.array(2.5, "f2"), "float16", 2.5),
+        (aa.asarray(3), "int64", 3),
+    ],
+)
+def test_what_counts_as_a_number(x: Any, dtype: str, value: Any) -> None:
+    for made, shape in ((aa.asarray(x), ()), (aa.asarray([x]), (1,)), (aa.asarray([[x, x]]), (1, 2))):
+        assert str(made.dtype) == dtype
+        assert tuple(made.shape) == shape
+        flat = np.asarray(made).reshape(-1)
+        assert flat.tolist() == [value] * flat.size
+
+
+@pytest.mark.parametrize(
+    ("x", "end"),
+    [(2**64, "uint64"), (-(2**63) - 1, "int64"), (10**30, "uint64"), (1 << 20000, "uint64")],
+    ids=["2**64", "-2**63-1", "10**30", "1<<20000"],
+)
+def test_ints_beyond_64_bits_are_refused(x: int, end: str) -> None:
+    for objects in (x, [x], [0.5, x], [[1], [x]]):
+        with pytest.raises(OverflowError, match=f"which is beyond {end}"):
+            aa.asarray(objects)
+
+
+def test_ints_of_all_lengths() -> None:
+    values = [s * (2**n + d) for n in range(63) for d in (-1, 0, 1) for s in (-1, 1)]
+    agree(values)
+    agree([v for v in values if v >= 0] + [2**63 - 1])
+    assert aa.asarray([2**64 - 1, *range(10)]).tolist() == [2**64 - 1, *range(10)]
+    assert np.asarray(aa.asarray(values, dtype="float64")).tolist() == [float(v) for v in values]
+
+
+def test_no_int_is_rounded_without_a_word() -> None:
+    """NumPy makes float64 of all of these."""
+    for x in ([1, 2**63], [2**63, 1], [True, 2**63], [np.uint64(2**63), 1], [1, np.uint64(2**63)]):
+        made = aa.asarray(x)
+        assert str(made.dtype) == "uint64"
+        assert made.tolist() == [int(v) for v in x]
+    for x in ([-1, 2**63], [2**63, 5, -1], [np.uint64(3), -1], [-1, np.uint64(3)]):
+        with pytest.raises(
+            aa.ExchangeError, match=r"element \[\d\] .*no integer type holds both; dtype=\"float64\" does"
+        ):
+            aa.asarray(x)
+        assert str(aa.asarray(x, dtype="float64").dtype) == "float64" if not isinstance(x[0], np.uint64) else True
+    assert aa.asarray([-1, 2**63, 0.5]).tolist() == [-1.0, 2.0**63, 0.5]
+    assert aa.asarray([2**63, -1, 7, 1j]).tolist() == [2.0**63, -1, 7, 1j]
+    agree([-1, 2**63, np.float32(2)])
+
+
+# --- nested sequences -------------------------------------------------------------------------------------------
+
+NUMBERS = st.one_of(
+    st.booleans(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(-10, 10),
+    st.floats(width=64),
+    st.complex_numbers(),
+)
+KINDS = st.sampled_from(
+    [
+        st.booleans(),
+        st.integers(-(2**63), 2**63 - 1),
+        st.integers(-300, 300),
+        st.floats(),
+        st.complex_numbers(),
+        NUMBERS,
+        st.one_of(st.integers(-5, 5), st.floats()),
+        st.one_of(st.booleans(), st.integers(-5, 5)),
+    ]
+)
+
+
+@st.composite
+def nested(draw: Any, numbers: Any = None) -> Any:
+    """Lists and tuples in each other, of one shape."""
+    shape = draw(st.lists(st.integers(0, 4), max_size=4))
+    leaf = numbers if numbers is not None else draw(KINDS)
+
+    def build(depth: int) -> Any:
+        if depth == len(shape):
+            return draw(leaf)
+        items = [build(depth + 1) for _ in range(shape[depth])]
+        kind = draw(st.sampled_from([list, list, tuple]))
+        return kind(items)
+
+    return build(0)
+
+
+@given(nested())
+@settings(max_examples=400, deadline=None)
+def test_as_numpy_makes_it(x: Any) -> None:
+    agree(x)
+
+
+@given(nested(), st.sampled_from(["C", "F"]))
+@settings(max_examples=60, deadline=None)
+def test_orders(x: Any, order: Any) -> None:
+    made = aa.asarray(x, order=order)
+    expected = np.array(x, order=order)
+    assert same(made, expected)
+    flags = np.asarray(made).flags
+    assert flags.c_contiguous if order == "C" else flags.f_contiguous
+
+
+FLOATS = ["float32", "float64", "complex64", "complex128"]
+INTS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+@given(
+    nested(st.one_of(st.booleans(), st.integers(-1000, 1000), st.floats(-1e30, 1e30))),
+    st.sampled_from([*FLOATS, "float16", ">f8", ">f4", ">c8"]),
+)
+@settings(max_examples=200, deadline=None)
+def test_to_floats(x: Any, dtype: str) -> None:
+    made = aa.asarray(x, dtype=dtype)
+    with np.errstate(over="ignore"):
+        expected = np.array(x, dtype=dtype)
+    assert same(made, expected)
+
+
+@given(
+    st.lists(st.one_of(st.booleans(), st.integers(-(2**70), 2**70), st.integers(-300, 300))),
+    st.sampled_from([*INTS, ">i4", ">u8"]),
+)
+@settings(max_examples=300, deadline=None)
+def test_to_integers_in_range_or_by_name(x: list[int], dtype: str) -> None:
+    info = np.iinfo(dtype)
+    bad = [i for i, v in enumerate(x) if not info.min <= v <= info.max]
+    if not bad:
+        assert same(aa.asarray(x, dtype=dtype), np.array(x, dtype=dtype))
+    else:
+        with pytest.raises(OverflowError) as caught:
+            aa.asarray(x, dtype=dtype)
+        assert (
+            f"element [{bad[0]}] is {x[bad[0]]}, which {np.dtype(dtype).name if dtype[0] != '>' else dtype} can't hold"
+            in str(caught.value)
+        )
+    wrapped = np.array([v % 2**64 for v in x], dtype="uint64").astype(dtype)
+    assert same(aa.asarray(x, dtype=dtype, casting="unsafe"), wrapped)
+
+
+@given(nested(NUMBERS))
+@settings(max_examples=100, deadline=None)
+def test_reading_again_what_was_made(x: Any) -> None:
+    made = aa.asarray(x)
+    again = aa.asarray(made.tolist(), dtype=made.dtype)
+    assert bits(again.tolist()) == bits(made.tolist())
+
+
+Point = namedtuple("Point", "x y")
+
+
+class Plain(list):  # type: ignore[type-arg]
+    """Reads as a list."""
+
+
+class Backwards(list):  # type: ignore[type-arg]
+    """Its iterator counts, as for NumPy."""
+
+    def __iter__(self) -> Any:
+        return reversed(list(super().__iter__()))
+
+
+class Squares:
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, i: int) -> int:
+        if not 0 <= i < 4:
+            raise IndexError(i)
+        return i * i
+
+
+class Endless(Squares):
+    def __getitem__(self, i: int) -> int:
+        return i * i
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        range(5),
+        range(10, -10, -3),
+        range(0),
+        range(2**62, 2**63 - 1, 2**61),
+        range(2**63, 2**63 + 3),
+        [range(3), range(3, 6)],
+        [range(3), [0.5, 1.5, 2.5]],
+        [[0.5, 1.5, 2.5], range(3)],
+        [(True, False), range(2)],
+        deque([1, 2, 3]),
+        [deque([1, 2]), (3, 4.5)],
+        Point(1, 2.5),
+        Plain([1, 2]),
+        Backwards([1, 2, 3]),
+        [Backwards([1, 2, 3]), Plain([4, 5, 6])],
+        Squares(),
+        [Squares(), [1.5] * 4],
+        [np.arange(3), [1, 2, 3]],
+        [[1, 2, 3], np.arange(3) * 0.5],
+        [np.arange(6).reshape(2, 3), [[1, 2, 3], range(3)]],
+        [[np.float32(1), np.float32(2)], np.arange(2, dtype="f4")],
+        [np.int8(1), np.uint8(2), True],
+        [np.float32(1), 2],
+        [np.float64(1), 2, True, np.float64(-0.0)],
+        [np.complex64(1), 2],
+        [array("d", [1, 2]), array("i", [3, 4])],
+        [memoryview(array("h", [1, 2])), [3, 4]],
+        [np.zeros((0, 3)), np.zeros((0, 3))],
+        [np.zeros((2, 0), "f4")],
+        [np.arange(4)[::2], np.arange(4)[::-2]],
+        [np.arange(3, dtype=">i4"), np.arange(3, dtype=">i4")],
+        [],
+        [[], []],
+        [[[]]],
+        ((),),
+        [[1.5, 2.5]] * 300,
+        [[[i + j * k for i in range(7)] for j in range(5)] for k in range(3)],
+        [*range(100), 0.5],
+        [*[True] * 100, 2**40, 1j],
+        [1.0] * 100 + [2],
+    ],
+    ids=repr,
+)
+def test_sequences(x: Any) -> None:
+    agree(x)
+
+
+def test_a_class_that_never_ends_is_read_to_its_length() -> None:
+    assert aa.asarray(Endless()).tolist() == [0, 1, 4, 9]
+
+
+def test_many_elements() -> None:
+    """More than one look for signals, and all loops over their length."""
+    n = 2_500_000
+    assert np.asarray(aa.asarray([1.5] * n)).sum() == 1.5 * n
+    assert np.asarray(aa.asarray(range(n))).sum() == n * (n - 1) // 2
+    mixed = [1, 2.5] * (n // 2)
+    assert np.asarray(aa.asarray(mixed)).sum() == 3.5 * (n // 2)
+
+
+def test_arrays_of_other_libraries() -> None:
+    torch = needs("torch")
+    made = aa.asarray([torch.ones(3), np.arange(3.0), [1, 2, 3]])
+    assert str(made.dtype) == "float64"
+    assert made.tolist() == [[1, 1, 1], [0, 1, 2], [1, 2, 3]]
+    halves = aa.asarray([torch.ones(2, dtype=torch.bfloat16), torch.zeros(2, dtype=torch.bfloat16)])
+    assert str(halves.dtype) == "bfloat16"
+    assert halves.tolist() == [[1, 1], [0, 0]]
+    with pytest.raises(aa.ExchangeError, match=r"element \[1\] can't be taken.*requires grad|element \[1\].*grad"):
+        aa.asarray([torch.ones(2), torch.ones(2, requires_grad=True)])
+
+
+def test_the_result_is_new_aligned_and_writable() -> None:
+    a = np.arange(3.0)
+    for x in ([a], [a, [1, 2, 3]], [1.5], 2, [[1], [2]], [], [np.float64(1)]):
+        made = np.asarray(aa.asarray(x))
+        assert made.ctypes.data % 64 == 0
+        assert made.flags.writeable
+        assert not np.shares_memory(made, a)
+
+
+# --- out --------------------------------------------------------------------------------------------------------
+
+
+def test_out_is_filled_or_left_as_it_was() -> None:
+    out = np.full((2, 2), 9.0, "f4").T
+    assert aa.asarray([[1, 2.5], [True, np.int8(4)]], out=out) is out
+    assert out.tolist() == [[1, 2.5], [1, 4]]
+    for bad in ([[1, 2], [3, "4"]], [[1, 2], [3]], [[1, 2, 3]], [[1, 2], [3, 1j]]):
+        with pytest.raises((aa.ExchangeError, ValueError)):
+            aa.asarray(bad, out=out)
+        assert out.tolist() == [[1, 2.5], [1, 4]]
+    small = np.zeros(3, "u1")
+    with pytest.raises(OverflowError, match=r"element \[2\] is 256, which uint8 can't hold"):
+        aa.asarray([1, 2, 256], out=small)
+    assert small.tolist() == [0, 0, 0]
+    empty = np.zeros((2, 0))
+    assert aa.asarray([[], []], out=empty) is empty
+
+
+# --- the casting rules ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("x", "dtype", "value", "rules"),
+    [
+        (True, "int8", 1, "same_kind unsafe safe same_value"),
+        (True, "bool", True, "same_kind unsafe safe same_value no equiv"),
+        (1, "bool", True, "unsafe same_value"),
+        (2, "bool", True, "unsafe same_value"),  # as NumPy has it
+        (3, "int64", 3, "same_kind unsafe safe same_value no equiv"),
+        (3, "int8", 3, "same_kind unsafe same_value"),
+        (3, "uint64", 3, "same_kind unsafe same_value"),
+        (2**63, "uint64", 2**63, "same_kind unsafe safe same_value no equiv"),
+        (300, "uint8", 44, "unsafe"),
+        (-1, "uint64", 2**64 - 1, "unsafe"),
+        (2**64 + 5, "int16", 5, "unsafe"),
+        (3, "float64", 3.0, "same_kind unsafe safe same_value"),
+        (3, "float32", 3.0, "same_kind unsafe same_value"),
+        (2**53 + 1, "float64", 2.0**53, "same_kind unsafe safe"),
+        (10**30, "float64", 1e30, "same_kind unsafe"),
+        (2**70, "float64", 2.0**70, "same_kind unsafe same_value"),
+        (1.5, "float64", 1.5, "same_kind unsafe safe same_value no equiv"),
+        (1.5, ">f8", 1.5, "same_kind unsafe safe same_value equiv"),
+        (1.5, "float32", 1.5, "same_kind unsafe same_value"),
+        (0.1, "float16", 0.0999755859375, "same_kind unsafe"),
+        (2.0, "int32", 2, "unsafe same_value"),
+        (2.5, "int32", 2, "unsafe"),
+        (2.0, "complex64", 2 + 0j, "same_kind unsafe same_value"),
+        (1j, "complex128", 1j, "same_kind unsafe safe same_value no equiv"),
+        (2 + 0j, "float64", 2.0, "unsafe same_value"),
+        (2 + 1j, "float64", 2.0, "unsafe"),
+    ],
+)
+def test_casting(x: Any, dtype: str, value: Any, rules: str) -> None:
+    allowed = rules.split()
+    for casting in ("same_kind", "unsafe", "safe", "same_value", "no", "equiv"):
+        for objects, path in ((x, "the object"), ([x], r"element \[0\]"), ([[x]], r"element \[0\]\[0\]")):
+            if casting in allowed:
+                made = aa.asarray(objects, dtype=dtype, casting=casting)
+                assert np.asarray(made).reshape(-1).tolist() == [value]
+            else:
+                with pytest.raises((aa.ExchangeError, OverflowError), match=path):
+                    aa.asarray(objects, dtype=dtype, casting=casting)
+
+
+NARROW = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz"]
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_narrow_floats(dtype: str) -> None:
+    ml_dtypes = needs("ml_dtypes")
+    x = [[0.0, -0.0, 1.5], [True, 3, -0.1]]
+    made = aa.asarray(x, dtype=dtype)
+    expected = np.array(x, "f8").astype(getattr(ml_dtypes, dtype)).astype("f8")
+    assert bits(made.tolist()) == bits(expected.tolist())
+    with pytest.raises(aa.ExchangeError, match=rf"element \[1\]\[0\] is 0.1, which {dtype} can't hold"):
+        aa.asarray([[1.0], [0.1]], dtype=dtype, casting="same_value")
+
+
+def test_integers_below_a_byte() -> None:
+    for dtype in ("int4", "int4_padded"):
+        made = aa.asarray([[-8, 7, True], [1, 2, 3]], dtype=dtype)
+        assert str(made.dtype) == "int4"
+        assert made.tolist() == [[-8, 7, 1], [1, 2, 3]]
+        with pytest.raises(OverflowError, match=r"element \[1\]\[2\] is 8, which int4 can't hold"):
+            aa.asarray([[1, 2, 3], [4, 5, 8]], dtype=dtype)
+    assert aa.asarray([15, 0], dtype="uint4").tolist() == [15, 0]
+    with pytest.raises(OverflowError, match=r"is 16, which uint4 can't hold"):
+        aa.asarray([15, 16], dtype="uint4")
+    packed = aa.asarray([1, 2, 3], dtype="int4")
+    stacked = aa.asarray([packed, packed])
+    assert str(stacked.dtype) == "int4"
+    assert stacked.tolist() == [[1, 2, 3], [1, 2, 3]]
+
+
+def test_half_complex() -> None:
+    assert aa.asarray([1, 2.5, 1 + 0.5j], dtype="complex32").tolist() == [1, 2.5, 1 + 0.5j]
+
+
+def test_arrays_go_by_the_rule_as_well() -> None:
+    with pytest.raises(
+        aa.ExchangeError,
+        match=r"element \[1\] has dtype float64, which the casting rule same_kind doesn't let become int32",
+    ):
+        aa.asarray([np.arange(2), np.arange(2.0)], dtype="int32")
+    assert aa.asarray([np.arange(2), np.arange(2.0)], dtype="int32", casting="unsafe").tolist() == [[0, 1], [0, 1]]
+    with pytest.raises(aa.ExchangeError, match=r"element \[1\]"):
+        aa.asarray([np.arange(2.0), np.arange(2) + 0.5], dtype="int32", casting="same_value")
+
+
+# --- text and times ---------------------------------------------------------------------------------------------
+
+
+def test_text_where_it_is_asked_for() -> None:
+    x = [["a", "bcd"], ["", "ef"]]
+    agree(x, dtype="U3")
+    agree(x, dtype="S5")
+    agree(["ä", "€𝄞"], dtype="U2")
+    agree([b"a", b"b\0c"], dtype="S3")
+    agree("abc", dtype="U3")
+    agree([np.str_("ab"), "c"], dtype="U2")
+    assert aa.asarray([b"a", "b"], dtype="U1").tolist() == ["a", "b"]
+    assert aa.asarray(["a", "b"], dtype=">U1").tolist() == ["a", "b"]
+    growing = ["x" * n for n in range(40)]
+    assert aa.asarray(growing, dtype="U0").tolist() == growing
+    assert str(aa.asarray(growing, dtype="U0").dtype) == "U39"
+    assert str(aa.asarray(["", ""], dtype="S0").dtype) == "S1"
+
+
+@pytest.mark.parametrize(
+    ("x", "dtype", "words"),
+    [
+        (["a", "bcd"], "U2", r"element \[1\] is the str 'bcd' of length 3, which U2 can't hold"),
+        (["ä"], "S2", r"element \[0\] is the str 'ä': only ASCII goes into bytes"),
+        ([b"\xff"], "U2", r"element \[0\] is the bytes .*: only ASCII bytes go into text"),
+        (["a\0"], "U4", r"element \[0\] is the str 'a\\x00': it ends in NUL"),
+        (["a", 1], "U4", r"element \[1\] is the int 1.*text: str\(\) makes it so"),
+        (["a"], None, r"element \[0\] is a str: text is taken where it is asked for"),
+        ([1, "a"], "float64", r"element \[1\] is a str"),
+    ],
+)
+def test_text_that_is_refused(x: Any, dtype: Any, words: str) -> None:
+    with pytest.raises(aa.ExchangeError, match=words):
+        aa.asarray(x, dtype=dtype)
+
+
+def test_bytes_are_arrays() -> None:
+    made = aa.asarray([b"ab", bytearray(b"cd")])
+    assert str(made.dtype) == "uint8"
+    assert made.tolist() == [[97, 98], [99, 100]]
+
+
+TIMES = [datetime.datetime(1969, 12, 31, 23, 59, 59, 999999), datetime.datetime(2400, 2, 29, 1, 2, 3, 4)]
+DAYS = [datetime.date(1, 1, 1), datetime.date(1970, 1, 1), datetime.date(2024, 2, 29)]
+
+
+@pytest.mark.parametrize("unit", ["us", "ns", "10us"])
+def test_times(unit: str) -> None:
+    times = [TIMES[0] - datetime.timedelta(microseconds=9), datetime.datetime(2024, 2, 29, 1, 2, 3, 40)]
+    agree([*times, None], dtype=f"datetime64[{unit}]")
+    agree([datetime.timedelta(-1, 5, 20), datetime.timedelta(100)], dtype=f"timedelta64[{unit}]")
+    agree(TIMES, dtype="datetime64[us]")
+
+
+@pytest.mark.parametrize("unit", ["D", "h", "s", "ms", "us"])
+def test_days(unit: str) -> None:
+    agree(DAYS, dtype=f"datetime64[{unit}]")
+
+
+def test_months_and_years() -> None:
+    first = [datetime.date(1969, 1, 1), datetime.datetime(2001, 1, 1)]
+    for unit in ("M", "Y", "12M"):
+        agree(first, dtype=f"datetime64[{unit}]")
+    agree([datetime.date(1971, 3, 1)], dtype="datetime64[M]")
+
+
+@pytest.mark.parametrize(
+    ("x", "dtype", "words"),
+    [
+        (
+            TIMES,
+            "datetime64[s]",
+            r"element \[0\] is a datetime.datetime, which isn't a whole number of datetime64\[s\]",
+        ),
+        (DAYS[2:], "datetime64[M]", r"isn't a whole number of"),
+        (TIMES, "timedelta64[us]", r"isn't what stands in timedelta64"),
+        (TIMES, "datetime64[fs]", r"can't be counted in datetime64\[fs\]"),
+        ([TIMES[0].replace(tzinfo=datetime.timezone.utc)], "datetime64[us]", "time zone"),
+        ([datetime.timedelta(1)], "timedelta64[M]", "can't be counted in"),
+        (TIMES, None, r"element \[0\] is a datetime.datetime: ask for a dtype"),
+        ([datetime.timedelta(1)], None, r"element \[0\] is a datetime.timedelta: ask for a dtype"),
+        ([5], "datetime64[s]", r"element \[0\] is the int 5, which the casting rule same_kind"),
+        ([1.5], "timedelta64[s]", r"element \[0\] is the float 1.5"),
+    ],
+)
+def test_times_that_are_refused(x: Any, dtype: Any, words: str) -> None:
+    with pytest.raises(aa.ExchangeError, match=words):
+        aa.asarray(x, dtype=dtype)
+
+
+def test_ticks() -> None:
+    assert (
+        np.asarray(aa.asarray([5, -3], dtype="timedelta64[s]", casting="unsafe")).tolist()
+        == np.array([5, -3], "m8[s]").tolist()
+    )
+    assert (
+        aa.asarray(TIMES, dtype="datetime64[s]", casting="unsafe").tolist()
+        == np.array(TIMES, "M8[us]").astype("M8[s]").tolist()
+    )
+    agree([np.datetime64("2020-01-01"), np.datetime64("2021-01-01")])
