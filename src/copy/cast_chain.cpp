@@ -89,6 +89,9 @@ void push_middle(Chain* c, const Lane& from, const Lane& to) noexcept {
   const auto column = static_cast<int>(to.number);
   if (to.sort == Lane::Sort::extended) {
     if (from.sort != Lane::Sort::extended) push(c, to_extended(from.number), to.bits);
+  } else if (from.sort == Lane::Sort::extended && to.sort == Lane::Sort::small) {
+    push(c, from_extended(NumberType::i32), 32);
+    push(c, kernels.cast[static_cast<int>(NumberType::i32)][column], bits);
   } else if (from.sort == Lane::Sort::extended) {
     push(c, from_extended(to.number), bits);
   } else if (from.sort == Lane::Sort::narrow && is_integer(to.number)) {

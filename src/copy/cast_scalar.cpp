@@ -29,24 +29,31 @@ constexpr std::uint64_t low_of_each(int bits, int unit) noexcept {
   return mask;
 }
 
+/// Pairs of groups of so many bits, in units of twice as many as `unit`: the upper one moves to the middle of it, or back
+/// to where the lower one ends.
+template <int bits, int unit>
+std::uint64_t spread(std::uint64_t v) noexcept {
+  constexpr std::uint64_t lower = low_of_each(bits, 2 * unit);
+  return (v & lower) | (v << (unit - bits) & lower << unit);
+}
+template <int bits, int unit>
+std::uint64_t drawn_together(std::uint64_t v) noexcept {
+  constexpr std::uint64_t lower = low_of_each(bits, 2 * unit);
+  return (v & lower) | (v >> (unit - bits) & lower << bits);
+}
+
 template <int bits>
 void unpack(char* to, const char* from, std::int64_t n, std::uint64_t) noexcept {
   for (std::int64_t i = 0; i < n; i += 8) {
-    std::uint64_t v = load_little(from + i / 8 * bits, bits);
-    v = (v | v << (32 - 4 * bits)) & low_of_each(4 * bits, 32);
-    v = (v | v << (16 - 2 * bits)) & low_of_each(2 * bits, 16);
-    v = (v | v << (8 - bits)) & low_of_each(bits, 8);
-    store_little(to + i, v, 8);
+    const std::uint64_t v = load_little(from + i / 8 * bits, bits);
+    store_little(to + i, spread<bits, 8>(spread<2 * bits, 16>(spread<4 * bits, 32>(v))), 8);
   }
 }
 template <int bits>
 void pack(char* to, const char* from, std::int64_t n, std::uint64_t) noexcept {
   for (std::int64_t i = 0; i < n; i += 8) {
-    std::uint64_t v = load_little(from + i, 8) & low_of_each(bits, 8);
-    v = (v | v >> (8 - bits)) & low_of_each(2 * bits, 16);
-    v = (v | v >> (16 - 2 * bits)) & low_of_each(4 * bits, 32);
-    v |= v >> (32 - 4 * bits);
-    store_little(to + i / 8 * bits, v, bits);
+    const std::uint64_t v = drawn_together<bits, 8>(load_little(from + i, 8));
+    store_little(to + i / 8 * bits, drawn_together<4 * bits, 32>(drawn_together<2 * bits, 16>(v)), bits);
   }
 }
 
