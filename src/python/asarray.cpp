@@ -74,16 +74,14 @@ PyObject* need_words(State& s, unsigned all, const Descriptor& d, const AsArray&
 /// A copy of few elements, where no value has to be looked at. Null without an exception elsewhere.
 PyObject* small_copy(State& s, const Descriptor& d, const AsArray& asked) noexcept {
   const DType dtype = asked.dtype_of(d.dtype);
-  if (d.strides == nullptr || dtype.packed() || !host_readable(d.device.type)) return nullptr;
-  std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(d.size(), dtype.itemsize(), &bytes) || bytes + d.nbytes() >= gil_bytes) return nullptr;
+  if (d.strides == nullptr || !host_readable(d.device.type)) return nullptr;
   if (dtype != d.dtype &&
       (asked.casting == Casting::same_value || can_cast(d.dtype, dtype, asked.casting) != Status::ok)) {
     return nullptr;
   }
   ArrayObject* const made = array_reserve(s);
   if (made == nullptr) return nullptr;
-  if (owned_copy(s.cx, d, dtype, order_of_copy(d, asked.order) == Order::f, made->borrow)) return array_adopt(s, made);
+  if (few_copied(s.cx, d, dtype, order_of_copy(d, asked.order) == Order::f, made->borrow)) return array_adopt(s, made);
   array_discard(s, made);
   return nullptr;
 }
@@ -299,7 +297,8 @@ class Run {
 
   PyObject* from_objects() noexcept {
     const ObjectsWanted wanted{asked_.has_dtype, asked_.dtype, asked_.order, asked_.casting,
-                               asked_.out != nullptr ? &*target_ : nullptr};
+                               asked_.out != nullptr ? &*target_ : nullptr,
+                               asked_.engine != nullptr ? asked_.engine->request.policy : nullptr};
     ObjectKind kind = ObjectKind::none;
     Failure why;
     ArrayObject* const a = array_reserve(s_);
@@ -356,34 +355,37 @@ PyObject* make_array(State& s, PyObject* obj, AsArray& asked, Account* account) 
 
 namespace {
 
-/// An ndarray, where nothing is asked of the engine, and nothing is written to but new memory: read in place, and
-/// copied without being held. Null without an exception: the usual way goes on.
-PyObject* from_ndarray(State& s, PyObject* obj, const AsArray& asked) noexcept {
+/// An ndarray, where nothing is asked of the engine, and nothing is written to but new memory: read in place, and copied
+/// without being held. Null without an exception: the usual way goes on.
+__attribute__((noinline)) PyObject* from_ndarray(State& s, PyObject* obj, const AsArray& asked) noexcept {
+  Borrow b;
+  begin(b);
+  if (!numpy_decode_known(s.cx, obj, b)) return nullptr;
+  if (needs(b.desc, asked, false) != 0) {
+    return asked.copies != Copies::never ? small_copy(s, b.desc, asked) : nullptr;
+  }
   ArrayObject* const a = array_reserve(s);
   if (a == nullptr) return nullptr;
-  begin(a->borrow);
-  if (!numpy_decode_known(s.cx, obj, a->borrow)) return array_discard(s, a), nullptr;
-  const Descriptor& d = a->borrow.desc;
-  const unsigned all = needs(d, asked, false);
-  if (all == 0) {
-    a->borrow.protocol = static_cast<std::uint8_t>(Protocol::numpy);
-    hold(s.cx, obj, a->borrow, let_go);
-    return array_adopt(s, a);
-  }
-  PyObject* made = nullptr;
-  if (asked.copies != Copies::never) made = small_copy(s, d, asked);
+  if (take_quick(s.cx, obj, a->borrow, quiet_call) == Status::ok) return array_adopt(s, a);
   array_discard(s, a);
-  return made;
+  return nullptr;
 }
 
 }  // namespace
 
 PyObject* asarray(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   State& s = state_of_module(module);
+  const bool bare = nargs == 1 && kwnames == nullptr;
+  if (bare && Py_TYPE(args[0]) == s.cx.ndarray && s.cx.current_policy == nullptr) {
+    ArrayObject* const a = array_reserve(s);
+    if (a == nullptr) return nullptr;
+    if (__builtin_expect(take_quick(s.cx, args[0], a->borrow, quiet_call) == Status::ok, 1)) return array_adopt(s, a);
+    array_discard(s, a);
+  }
   AsArray asked;
-  if ((nargs != 1 || kwnames != nullptr) && !parse_asarray(s, "asarray", args, nargs, kwnames, asked)) return nullptr;
-  if (Py_TYPE(args[0]) == s.cx.ndarray && asked.engine == nullptr && asked.out == nullptr &&
-      s.cx.current_policy == nullptr) {
+  if (!bare && !parse_asarray(s, "asarray", args, nargs, kwnames, asked)) return nullptr;
+  const bool of_memory = asked.engine == nullptr && asked.out == nullptr && s.cx.current_policy == nullptr;
+  if (!bare && of_memory && Py_TYPE(args[0]) == s.cx.ndarray) {
     PyObject* const made = from_ndarray(s, args[0], asked);
     if (made != nullptr || PyErr_Occurred() != nullptr) return made;
   }

@@ -9,6 +9,7 @@ namespace {
 PyObject* new_array(State& s, DType dtype, int ndim, const std::int64_t* shape, Order order) noexcept {
   ArrayObject* const a = array_reserve(s);
   if (a == nullptr) return nullptr;
+  if (owned_few(s.cx, dtype, ndim, shape, order == Order::f, a->borrow)) return array_adopt(s, a);
   Reason why;
   const Status status = make_empty(dtype, ndim, shape, order, &a->borrow, &why);
   if (status == Status::ok) {
