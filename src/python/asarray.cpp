@@ -222,7 +222,9 @@ class Run {
     const unsigned all = needs(d, asked_, taken == nullptr);
     if (account_ != nullptr && !note(all, d, row)) return end(taken, nullptr);
     if (all == 0) {
-      if (account_ != nullptr) account_->way = taken == nullptr ? "itself" : is_fresh(d) ? "copied" : "shared";
+      if (account_ != nullptr) {
+        account_->way = taken == nullptr ? "itself" : (d.flags & flag_copied) != 0 ? "copied" : "shared";
+      }
       return taken == nullptr ? Py_NewRef(obj_) : array_adopt(s_, taken);
     }
     if (asked_.copies == Copies::never) {
@@ -243,15 +245,14 @@ class Run {
   }
 
   bool note(unsigned all, const Descriptor& d, std::uint8_t row) noexcept {
-    account_->facts = facts_of(d, row);
+    account_->facts = facts_of(d, row != no_protocol ? protocol_rows[row].name : nullptr);
     account_->reasons = Ref(need_words(s_, all, d, asked_, row));
     return account_->facts && account_->reasons;
   }
 
-  Ref facts_of(const Descriptor& d, std::uint8_t row) noexcept {
-    return Ref(Py_BuildValue("(zNNNN)", row != no_protocol ? protocol_rows[row].name : nullptr,
-                             tuple_of(d.shape, d.ndim), dtype_object(s_, d.dtype), device_object(s_, d.device),
-                             PyBool_FromLong(d.readonly())));
+  Ref facts_of(const Descriptor& d, const char* row) noexcept {
+    return Ref(Py_BuildValue("(zNNNN)", row, tuple_of(d.shape, d.ndim), dtype_object(s_, d.dtype),
+                             device_object(s_, d.device), PyBool_FromLong(d.readonly())));
   }
 
   PyObject* fill_target(const Descriptor& d, std::uint8_t row) noexcept {
@@ -296,7 +297,10 @@ class Run {
   }
 
   PyObject* from_objects() noexcept {
-    const ObjectsWanted wanted{asked_.has_dtype, asked_.dtype, asked_.order, asked_.casting,
+    const ObjectsWanted wanted{asked_.has_dtype,
+                               asked_.dtype,
+                               asked_.order,
+                               asked_.casting,
                                asked_.out != nullptr ? &*target_ : nullptr,
                                asked_.engine != nullptr ? asked_.engine->request.policy : nullptr};
     ObjectKind kind = ObjectKind::none;
@@ -317,7 +321,7 @@ class Run {
     }
     if (!is_there(a->borrow.desc, kind)) return end(a, nullptr);
     if (account_ != nullptr) {
-      account_->facts = facts_of(a->borrow.desc, no_protocol);
+      account_->facts = facts_of(a->borrow.desc, kind == ObjectKind::scalar ? "scalar" : "sequence");
       account_->reasons = Ref(PyList_New(0));
       if (!account_->facts || !account_->reasons ||
           !add(account_->reasons.get(),
@@ -355,8 +359,8 @@ PyObject* make_array(State& s, PyObject* obj, AsArray& asked, Account* account) 
 
 namespace {
 
-/// An ndarray, where nothing is asked of the engine, and nothing is written to but new memory: read in place, and copied
-/// without being held. Null without an exception: the usual way goes on.
+/// An ndarray, where nothing is asked of the engine, and nothing is written to but new memory: read in place, and
+/// copied without being held. Null without an exception: the usual way goes on.
 __attribute__((noinline)) PyObject* from_ndarray(State& s, PyObject* obj, const AsArray& asked) noexcept {
   Borrow b;
   begin(b);

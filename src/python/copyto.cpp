@@ -82,8 +82,8 @@ struct CopyTo {
   PyObject* write_objects() noexcept {
     Descriptor d = *target;
     const bool turned = d.dtype.swapped() && d.dtype.code != TypeCode::interned;
-    const ObjectsWanted wanted{true, turned ? d.dtype.with_swapped(false) : d.dtype, Order::any, casting, nullptr,
-                               parsed.request.policy};
+    const ObjectsWanted wanted{
+        true, turned ? d.dtype.with_swapped(false) : d.dtype, Order::any, casting, nullptr, parsed.request.policy};
     ObjectKind kind = ObjectKind::none;
     Borrow b;
     b.release_fn = nullptr;

@@ -74,7 +74,8 @@ namespace {
 constexpr std::int64_t few = 32;
 
 template <std::size_t size>
-void move_rows(char* to, const char* from, std::int64_t rows, std::int64_t row, std::int64_t n, std::int64_t step) noexcept {
+void move_rows(char* to, const char* from, std::int64_t rows, std::int64_t row, std::int64_t n,
+               std::int64_t step) noexcept {
   for (; rows > 0; --rows, from += row) {
     for (std::int64_t i = 0; i < n; ++i, to += size) std::memcpy(to, from + i * step, size);
   }

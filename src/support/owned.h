@@ -22,8 +22,8 @@ Status run_copy(std::int64_t bytes, F&& copy) noexcept {
   return s;
 }
 
-/// owned_borrow() for elements of whole bytes, some of them, less than gil_bytes in all, without questions: a small array
-/// is made in the time of its allocation. False, and nothing set or held, elsewhere.
+/// owned_borrow() for elements of whole bytes, some of them, less than gil_bytes in all, without questions: a small
+/// array is made in the time of its allocation. False, and nothing set or held, elsewhere.
 bool owned_few(Context& cx, DType dtype, int ndim, const std::int64_t* shape, bool fortran, Borrow& out) noexcept;
 
 /// Fills `out` with new memory on the host for elements of this type, column-major where `fortran` is set, else

@@ -274,7 +274,8 @@ def test_python_objects(given: Any) -> None:
         aa.view(given)
     e = aa.explain_asarray(given)
     kind = "sequence" if np.ndim(given) else "scalar"
-    assert e.way == "copied" and e.explanation is not None
+    assert e.way == "copied" and e.explanation is not None and e.explanation.ok
+    assert e.protocol == kind and f"read as a {kind}" in str(e) and f"served by {kind}" in str(e.explanation)
     assert [(t.protocol, t.status) for t in e.explanation.attempts][-1] == (kind, "ok")
 
 
