@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "src/python/sequences_parts.h"
+#include "src/support/owned.h"
 
 namespace anyarray::sequences {
 
@@ -185,14 +186,14 @@ Status finish(Gather& g) noexcept {
   if (into == nullptr && dtype == g.dtype && (g.ndim <= 1 || order != Order::f)) return Status::ok;
   const Casting casting = g.check_last ? Casting::same_value : Casting::unsafe;
   if (into != nullptr) {
-    const Status s = copy(*into, g.memory.desc, casting, &g.why.reason);
+    const Status s = run_copy(into->nbytes(), [&] { return copy(*into, g.memory.desc, casting, &g.why.reason); });
     release(g.memory);
     return s;
   }
   Borrow result;
   Status s = make_empty(dtype, g.ndim, g.shape, order, &result, &g.why.reason);
   if (s != Status::ok) return s;
-  s = copy(result.desc, g.memory.desc, casting, &g.why.reason);
+  s = run_copy(result.desc.nbytes(), [&] { return copy(result.desc, g.memory.desc, casting, &g.why.reason); });
   replace_memory(g, result);
   return s;
 }

@@ -57,11 +57,14 @@ bool is_fixed_float(PyObject* o) noexcept {
   return PyFloat_Check(o) && (type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 && type->tp_dictoffset == 0;
 }
 
-/// Whether an array is the value of a float.
+/// Whether an array is the value of a float, by its bits: NaN has many.
 bool is_value_of(const Descriptor& d, PyObject* o) noexcept {
+  if (d.ndim != 0 || d.dtype != real_type || !host_readable(d.device.type)) return false;
+  std::uint64_t bits[2];
   const double value = PyFloat_AS_DOUBLE(o);
-  return d.ndim == 0 && d.dtype == real_type && host_readable(d.device.type) &&
-         std::memcmp(d.data, &value, sizeof value) == 0;
+  std::memcpy(bits, &value, sizeof value);
+  std::memcpy(bits + 1, d.data, sizeof value);
+  return bits[0] == bits[1];
 }
 
 /// An object that offers nothing which the policy names is an array all the same if it offers what the policy doesn't.
