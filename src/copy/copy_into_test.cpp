@@ -149,7 +149,8 @@ void test_packed() {
   CHECK(std::memcmp(back, wide, 3) == 0);
   // In the same memory.
   std::int8_t own[4] = {1, 2, 3, 4};
-  CHECK(copy(Target(own, i4, {4}).desc, Source(own, of<std::int8_t>, {4}).desc, Casting::unsafe, nullptr) == Status::ok);
+  CHECK(copy(Target(own, i4, {4}).desc, Source(own, of<std::int8_t>, {4}).desc, Casting::unsafe, nullptr) ==
+        Status::ok);
   CHECK(own[0] == 0x21 && own[1] == 0x43 && own[2] == 3);
 }
 
@@ -179,7 +180,9 @@ void test_refusals() {
   std::int32_t memory[12] = {1, 2, 3, 4, 5, 6, 300, 8, 9, 10, 11, 12}, other[12] = {};
   const DType t = of<std::int32_t>;
   const Source from(memory, t, {4, 3});
-  const auto into = [&](Ints shape, Ints strides = {}) { return Target(other, t, std::move(shape), std::move(strides)); };
+  const auto into = [&](Ints shape, Ints strides = {}) {
+    return Target(other, t, std::move(shape), std::move(strides));
+  };
   CHECK(refused(into({3, 4}).desc, from.desc, Casting::no, Status::invalid, "shape (3, 4), the source (4, 3)"));
   CHECK(refused(into({12}).desc, from.desc, Casting::no, Status::invalid, "shape (12,), the source (4, 3)"));
   CHECK(refused(into({4, 3}, {0, 4}).desc, from.desc, Casting::no, Status::invalid, "share memory"));
@@ -195,7 +198,8 @@ void test_refusals() {
   far.desc.device = {DeviceType::rocm, 0};
   CHECK(refused(to.desc, far.desc, Casting::no, Status::device, "can't read"));
   const Target floats(other, of<float>, {4, 3});
-  CHECK(refused(floats.desc, from.desc, Casting::safe, Status::mismatch, "int32 can't be cast to float32 (by the rule safe"));
+  CHECK(refused(floats.desc, from.desc, Casting::safe, Status::mismatch,
+                "int32 can't be cast to float32 (by the rule safe"));
   CHECK(refused(Target(other, make_void(4), {4, 3}).desc, from.desc, Casting::unsafe, Status::unsupported, "no such"));
   const Source negative(memory, t, {-1, 3});
   CHECK(refused(to.desc, negative.desc, Casting::no, Status::invalid, "negative"));
@@ -221,13 +225,15 @@ void test_values_that_would_change() {
   CHECK(names(ints, of<std::int32_t>, {4, 2}, of<std::uint8_t>,
               "element [3, 1] is 300, which uint8 can't hold (it would become 44)"));
   ints[7] = -1;
-  CHECK(names(ints, of<std::int32_t>, {8}, of<std::uint8_t>, "element [7] is -1, which uint8 can't hold (it would become 255)"));
+  CHECK(names(ints, of<std::int32_t>, {8}, of<std::uint8_t>,
+              "element [7] is -1, which uint8 can't hold (it would become 255)"));
   ints[7] = 255;
   const Target target(bytes, of<std::uint8_t>, {8});
   CHECK(copy(target.desc, Source(ints, of<std::int32_t>, {8}).desc, Casting::same_value, nullptr) == Status::ok);
   CHECK(bytes[7] == 255 && bytes[6] == 7);
   const double real = 0.1;
-  CHECK(names(&real, of<double>, {}, of<float>, "element [] is 0.1, which float32 can't hold (it would become 0.10000000149"));
+  CHECK(names(&real, of<double>, {}, of<float>,
+              "element [] is 0.1, which float32 can't hold (it would become 0.10000000149"));
   const std::complex<double> c(1, -2);
   CHECK(names(&c, of<std::complex<double>>, {1}, of<double>, "is 1-2j, which float64 can't hold (it would become 1)"));
   const std::uint64_t big = UINT64_MAX;

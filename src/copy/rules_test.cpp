@@ -4,8 +4,8 @@
 #include "src/copy/rules.h"
 
 #include "anyarray/complex.h"
-#include "src/core/dtype_table.h"
 #include "src/copy/holds.h"
+#include "src/core/dtype_table.h"
 #include "tests/cpp/arrays.h"
 
 using namespace anyarray;
@@ -56,7 +56,8 @@ void test_same_kind() {
       {of<bool>},
       {of<std::uint8_t>, of<std::uint64_t>, make_dtype(TypeCode::uint, 4)},
       {of<std::int8_t>, of<std::int64_t>, make_dtype(TypeCode::int_, 2).with_padded(true)},
-      {f16, bf16, of<float>, of<double>, make_dtype(TypeCode::float8_e4m3fn, 8), make_dtype(TypeCode::float8_e8m0fnu, 8)},
+      {f16, bf16, of<float>, of<double>, make_dtype(TypeCode::float8_e4m3fn, 8),
+       make_dtype(TypeCode::float8_e8m0fnu, 8)},
       {c32, of<std::complex<float>>, of<std::complex<double>>}};
   for (std::size_t a = 0; a < kinds.size(); ++a) {
     for (std::size_t b = 0; b < kinds.size(); ++b) {
@@ -122,7 +123,8 @@ void test_promotion() {
   CHECK(promoted(make_dtype(TypeCode::float8_e8m0fnu, 8), f16) == of<float>);
   CHECK(promoted(i4, u4) == of<std::int8_t>);
   CHECK(promoted(i4, i4.with_padded(true)) == i4.with_padded(true));
-  CHECK(promoted(make_dtype(TypeCode::int_, 2), make_dtype(TypeCode::uint, 2).with_padded(true)) == i4.with_padded(true));
+  CHECK(promoted(make_dtype(TypeCode::int_, 2), make_dtype(TypeCode::uint, 2).with_padded(true)) ==
+        i4.with_padded(true));
   CHECK(promoted(of<std::uint64_t>, of<std::int8_t>) == of<double>);
   CHECK(promoted(of<float>.with_swapped(true), of<std::int64_t>) == of<double>);
   CHECK(promoted(c32, of<std::int16_t>) == of<std::complex<float>>);
