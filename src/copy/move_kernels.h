@@ -18,6 +18,7 @@ struct Tile {
   std::int64_t from_a, from_d;
   std::int64_t na, nd;
   std::size_t size;  ///< bytes of an element
+  std::int64_t ahead;  ///< so many bytes further on in the source lies what is read soon; 0: nothing that is known
   bool stream;       ///< whole cache lines of the target may go past the cache; fence() at the end
 };
 
@@ -53,6 +54,8 @@ struct MoveKernels {
   void (*fence)() noexcept;
   /// Steps, in elements, that gather takes with permutations, by size: beyond, a tile goes element by element.
   int near[size_count];
+  /// Elements along d, at most, that weave is faster for than transpose is, by size.
+  int strands[size_count];
 };
 
 extern const MoveKernels move_kernels_baseline;

@@ -17,16 +17,20 @@ namespace {
 
 constexpr std::int64_t buffer_bytes = std::int64_t{16} << 10;
 constexpr std::int64_t line = 64;
+/// From so many bytes on, what is read next is asked for: it lies beyond the second cache.
+constexpr std::int64_t far = std::int64_t{512} << 10;
 /// A block's run of the target, where it can be chosen: pairs of lines and more keep memory's pages open.
 constexpr std::int64_t run_bytes = 512;
 
-/// Half of the last cache: a larger target wouldn't be there any more when it is read.
+/// Half of the last cache: a larger target wouldn't be there any more when it is read. Systems that count the caches of
+/// a whole machine as one report far more than a core can fill.
 std::int64_t half_cache() noexcept {
+  std::int64_t bytes = std::int64_t{16} << 20;
 #if defined(_SC_LEVEL3_CACHE_SIZE)
   const std::int64_t cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  if (cache > 0) return cache / 2;
+  if (cache > 0 && cache / 2 < bytes) bytes = cache / 2;
 #endif
-  return std::int64_t{8} << 20;
+  return bytes;
 }
 std::atomic<std::int64_t> streamed{-1};
 std::int64_t stream_from() noexcept {
@@ -44,8 +48,9 @@ struct Plan {
   std::size_t turn;
   int n;
   int a, d;     ///< the kernel's axes; a < 0: there is one
-  bool staged;  ///< through a buffer
+  bool staged;  ///< through a buffer, in which bytes are turned
   bool stream;  ///< past the cache
+  std::int64_t ahead;  ///< see Tile
   Axis axes[max_axes];
   std::int64_t block[max_axes];  ///< elements of a block along each axis
   std::int64_t shift[max_axes];  ///< elements that the first block lacks
@@ -53,8 +58,8 @@ struct Plan {
   int order[max_axes];  ///< the axes, the outermost loop over blocks first
 };
 
-std::int64_t round_up(std::int64_t n, std::int64_t unit) noexcept { return (n + unit - 1) / unit * unit; }
 std::int64_t least(std::int64_t a, std::int64_t b) noexcept { return a < b ? a : b; }
+std::int64_t round_up(std::int64_t n, std::int64_t unit) noexcept { return (n + unit - 1) / unit * unit; }
 
 /// One block: extents along each axis, and where it starts.
 struct Block {
@@ -78,6 +83,7 @@ void run_tiles(const Plan& p, const Block& block, char* to, const std::int64_t* 
   }
   tile.size = p.size;
   tile.stream = p.stream && !p.staged;
+  tile.ahead = p.ahead;
   int others[max_axes];
   int count = 0;
   for (int i = 0; i < p.n; ++i) {
@@ -230,9 +236,9 @@ void choose_kernel(Plan& p) noexcept {
   }
   const Axis& a = p.axes[p.a];
   const bool near = static_cast<std::int64_t>(magnitude(d.from)) <= p.kernels->near[s] * size;
-  if (a.from == size && d.extent <= weave_limit && a.to == d.extent * size && s < 4) {
+  if (a.from == size && d.extent <= p.kernels->strands[s] && a.to == d.extent * size) {
     p.kernel = p.kernels->weave[s];
-  } else if (near && (a.from != size || a.extent <= weave_limit)) {
+  } else if (near && (a.from != size || a.extent * size < 16)) {
     p.kernel = p.kernels->gather[s];
   } else if (a.from == size) {
     p.kernel = p.kernels->transpose[s];
@@ -241,7 +247,8 @@ void choose_kernel(Plan& p) noexcept {
 
 void choose_blocks(Plan& p, std::int64_t total) noexcept {
   const auto size = static_cast<std::int64_t>(p.size);
-  const std::int64_t most = buffer_bytes / size > 1 ? buffer_bytes / size : 1;  // elements of a block
+  const std::int64_t room = p.staged ? buffer_bytes : 2 * buffer_bytes;
+  const std::int64_t most = room / size > 1 ? room / size : 1;  // elements of a block
   for (int i = 0; i < p.n; ++i) {
     p.block[i] = 1;
     p.shift[i] = 0;
@@ -260,15 +267,15 @@ void choose_blocks(Plan& p, std::int64_t total) noexcept {
   }
   const bool woven = p.a >= 0 && p.kernel == p.kernels->weave[index_of_size(p.size) < 0 ? 0 : index_of_size(p.size)];
   if (p.a < 0) {
-    grow(p.d, round_up(4096 / size + 1, line));
+    grow(p.d, round_up(8192 / size, line));
   } else if (woven) {
     grow(p.d, p.axes[p.d].extent);
-    grow(p.a, line * (4096 / (p.axes[p.d].extent * size) / line + 1));
+    grow(p.a, line * (8192 / (p.axes[p.d].extent * size) / line + 1));
   } else {
-    const std::int64_t line_elements = line / size > 1 ? line / size : 1;
+    const std::int64_t line_elements = 2 * line / size > 1 ? 2 * line / size : 1;
     const bool split = p.axes[p.a].extent <= weave_limit;
     grow(p.a, split ? p.axes[p.a].extent : line_elements);
-    grow(p.d, split ? round_up(2048 / size + 1, line) : run_bytes / size > 1 ? run_bytes / size : 1);
+    grow(p.d, split ? round_up(4096 / size, line) : run_bytes / size > 1 ? run_bytes / size : 1);
   }
   // Short runs of the target, then of the source, are completed by the axes that continue them.
   std::int64_t run = p.block[p.d] * size;
@@ -319,10 +326,13 @@ void move_blocks(char* to, const char* from, const Axis* axes, int n, Moved what
   p.stream = axes[p.d].to == size && total >= stream_from();
   choose_kernel(p);
   if (p.a >= 0) order_by_source(p);
+  p.staged = p.kernel != nullptr && p.turn > 1;
+  p.ahead = total >= far ? 4 * line : 0;
   bool lines = true;  // whether lines of the target begin at the same elements everywhere
   for (int i = 0; i < n; ++i) lines = lines && (i == p.d || axes[i].to % line == 0);
-  const bool straight = lines && p.d >= 0 && reinterpret_cast<std::uintptr_t>(to) % p.size == 0 && line % size == 0;
-  p.staged = p.kernel != nullptr && (p.turn > 1 || (p.stream && !straight)) && size <= buffer_bytes;
+  lines = lines && line % size == 0 && reinterpret_cast<std::uintptr_t>(to) % p.size == 0;
+  // Rows that don't share their lines' beginnings are written through the cache: half lines past it cost more.
+  if (p.kernel == p.kernels->transpose[index_of_size(p.size) < 0 ? 0 : index_of_size(p.size)]) p.stream = p.stream && lines;
   choose_blocks(p, total);
   if (lines) align(p, p.d, to, size);
   if (p.a >= 0) {
