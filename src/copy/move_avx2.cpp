@@ -185,23 +185,76 @@ void weave_as(const Tile& t) noexcept {
   rest.na -= a;
   move_each<size>(rest);
 }
+/// Byte b of 16 bytes of strand j comes from byte index[j][i][b] of 16 bytes i of the source, or from others.
+template <int size, int strands>
+struct Split {
+  alignas(16) std::uint8_t index[strands][strands][16] = {};
+  constexpr Split() {
+    for (int j = 0; j < strands; ++j) {
+      for (int i = 0; i < strands; ++i) {
+        for (int b = 0; b < 16; ++b) {
+          const int at = (b / size * strands + j) * size + b % size;
+          index[j][i][b] = static_cast<std::uint8_t>(at / 16 == i ? at % 16 : 0x80);
+        }
+      }
+    }
+  }
+};
+
+template <int size, int strands>
+void split_as(const Tile& t) noexcept {
+  constexpr int count = 32 / size;
+  static constexpr Split<size, strands> s;
+  std::int64_t d = 0;
+  for (; d + count <= t.nd; d += count) {
+    const char* const from = t.from + d * strands * size;
+    char* const to = t.to + d * size;
+    __m256i r[strands];
+#pragma GCC unroll 8
+    for (int i = 0; i < strands; ++i) r[i] = load_lanes<__m256i>(from + i * 16, strands * 16);
+#pragma GCC unroll 8
+    for (int j = 0; j < strands; ++j) {
+      __m256i v = _mm256_setzero_si256();
+#pragma GCC unroll 8
+      for (int i = 0; i < strands; ++i) {
+        const __m128i idx = load<__m128i>(reinterpret_cast<const char*>(s.index[j][i]));
+        v = _mm256_or_si256(v, _mm256_shuffle_epi8(r[i], _mm256_broadcastsi128_si256(idx)));
+      }
+      store(to + j * t.to_a, v);
+    }
+  }
+  Tile rest = t;
+  rest.to += d * size;
+  rest.from += d * strands * size;
+  rest.nd -= d;
+  move_each<size>(rest);
+}
+
+#define ANYARRAY_BY_STRANDS(kernel, strands) \
+  switch (strands) {                         \
+    case 2:                                  \
+      return kernel<size, 2>(t);             \
+    case 3:                                  \
+      return kernel<size, 3>(t);             \
+    case 4:                                  \
+      return kernel<size, 4>(t);             \
+    case 5:                                  \
+      return kernel<size, 5>(t);             \
+    case 6:                                  \
+      return kernel<size, 6>(t);             \
+    default:                                 \
+      return transpose<size>(t);             \
+  }
+
+template <int size>
+void split(const Tile& t) noexcept {
+  if (t.nd < 32 / size) return transpose<size>(t);
+  ANYARRAY_BY_STRANDS(split_as, t.na)
+}
 template <int size>
 void weave(const Tile& t) noexcept {
   if (t.na < 2 * 16 / size) return transpose<size>(t);
-  switch (t.nd) {
-    case 2:
-      return weave_as<size, 2>(t);
-    case 3:
-      return weave_as<size, 3>(t);
-    case 4:
-      return weave_as<size, 4>(t);
-    case 5:
-      return weave_as<size, 5>(t);
-    case 6:
-      return weave_as<size, 6>(t);
-    default:
-      return move_each<size>(t);
-  }
+  ANYARRAY_BY_STRANDS(weave_as, t.nd)
 }
 
 void stream(char* to, const char* from, std::size_t bytes) noexcept {
@@ -259,7 +312,8 @@ const MoveKernels move_kernels_avx2 = {
     {move_avx2::transpose<1>, move_avx2::transpose<2>, move_avx2::transpose<4>, move_avx2::transpose<8>,
      move_avx2::transpose<16>},
     {move_avx2::gather<1>, move_avx2::gather<2>, move_avx2::gather<4>, move_avx2::gather<8>, move_avx2::gather<16>},
-    {move_avx2::weave<1>, move_avx2::weave<2>, move_avx2::weave<4>, move_avx2::weave<8>, move_avx2::move_each<16>},
+    {move_avx2::weave<1>, move_avx2::weave<2>, move_avx2::weave<4>, move_avx2::weave<8>, move_avx2::transpose<16>},
+    {move_avx2::split<1>, move_avx2::split<2>, move_avx2::split<4>, move_avx2::split<8>, move_avx2::transpose<16>},
     {move_avx2::move_each<1>, move_avx2::move_each<2>, move_avx2::move_each<4>, move_avx2::move_each<8>,
      move_avx2::move_each<16>},
     move_avx2::move_any,

@@ -186,7 +186,8 @@ void gather_near(const Tile& t) noexcept {
     rest.from += a * t.from_a;
     const char* const low = step < 0 ? rest.from - (t.nd - 1) * length : rest.from;
     const char* const high = low + extent;
-    while (rest.nd >= count && ((step < 0 && high - (rest.from - back) < window) || (t.stream && !at_line<size>(rest.to)))) {
+    while (rest.nd >= count &&
+           ((step < 0 && high - (rest.from - back) < window) || (t.stream && !at_line<size>(rest.to)))) {
       __builtin_memcpy(rest.to, rest.from, size);
       rest.to += size;
       rest.from += step;
@@ -306,27 +307,98 @@ void weave_as(const Tile& t) noexcept {
   rest.na -= a;
   move_each<size>(rest);
 }
+/// Byte b of strand j comes from byte index[j][b] of a pair of the source's registers; the pair is one that in_pair[j]
+/// says.
+template <int size, int strands>
+struct Split {
+  alignas(64) std::uint8_t index[strands][64] = {};
+  __mmask64 in_pair[strands][(strands + 1) / 2] = {};
+  constexpr Split() {
+    for (int j = 0; j < strands; ++j) {
+      for (int b = 0; b < 64; ++b) {
+        const int at = (b / size * strands + j) * size + b % size;
+        index[j][b] = static_cast<std::uint8_t>(at % 128);
+        in_pair[j][at / 128] |= __mmask64{1} << b;
+      }
+    }
+  }
+};
+
+template <int size, int strands>
+void split_as(const Tile& t) noexcept {
+  constexpr int count = 64 / size;
+  constexpr int pairs = (strands + 1) / 2;
+  static constexpr Split<size, strands> s;
+  std::int64_t d = 0;
+  if (t.stream && t.to_a % 64 == 0) {
+    Tile head = t;
+    for (; d < t.nd && d < count && !at_line<size>(t.to + d * size); ++d) {
+    }
+    head.nd = d;
+    move_each<size>(head);
+  }
+  for (; d + count <= t.nd; d += count) {
+    const char* const from = t.from + d * strands * size;
+    char* const to = t.to + d * size;
+    __m512i r[strands];
+#pragma GCC unroll 8
+    for (int i = 0; i < strands; ++i) r[i] = load<__m512i>(from + i * 64);
+    const bool past_cache =
+        t.stream && ((reinterpret_cast<std::uintptr_t>(to) | static_cast<std::uintptr_t>(t.to_a)) & 63) == 0;
+#pragma GCC unroll 8
+    for (int j = 0; j < strands; ++j) {
+      const __m512i idx = _mm512_load_si512(s.index[j]);
+      __m512i v = _mm512_permutex2var_epi8(r[0], idx, r[1]);
+#pragma GCC unroll 4
+      for (int pair = 1; pair < pairs; ++pair) {
+        const bool single = 2 * pair + 1 == strands;
+        const __m512i more = single ? _mm512_permutexvar_epi8(idx, r[2 * pair])
+                                    : _mm512_permutex2var_epi8(r[2 * pair], idx, r[single ? 0 : 2 * pair + 1]);
+        v = _mm512_mask_mov_epi8(v, s.in_pair[j][pair], more);
+      }
+      if (past_cache) {
+        store_past_cache(to + j * t.to_a, v);
+      } else {
+        store(to + j * t.to_a, v);
+      }
+    }
+  }
+  Tile rest = t;
+  rest.to += d * size;
+  rest.from += d * strands * size;
+  rest.nd -= d;
+  move_each<size>(rest);
+}
+
+#define ANYARRAY_BY_STRANDS(kernel, strands) \
+  switch (strands) {                         \
+    case 2:                                  \
+      return kernel<size, 2>(t);             \
+    case 3:                                  \
+      return kernel<size, 3>(t);             \
+    case 4:                                  \
+      return kernel<size, 4>(t);             \
+    case 5:                                  \
+      return kernel<size, 5>(t);             \
+    case 6:                                  \
+      return kernel<size, 6>(t);             \
+    case 7:                                  \
+      return kernel<size, 7>(t);             \
+    case 8:                                  \
+      return kernel<size, 8>(t);             \
+    default:                                 \
+      return transpose<size>(t);             \
+  }
+
+template <int size>
+void split(const Tile& t) noexcept {
+  if (t.nd < 64 / size) return transpose<size>(t);
+  ANYARRAY_BY_STRANDS(split_as, t.na)
+}
 template <int size>
 void weave(const Tile& t) noexcept {
   if (t.na < 64 / size) return transpose<size>(t);
-  switch (t.nd) {
-    case 2:
-      return weave_as<size, 2>(t);
-    case 3:
-      return weave_as<size, 3>(t);
-    case 4:
-      return weave_as<size, 4>(t);
-    case 5:
-      return weave_as<size, 5>(t);
-    case 6:
-      return weave_as<size, 6>(t);
-    case 7:
-      return weave_as<size, 7>(t);
-    case 8:
-      return weave_as<size, 8>(t);
-    default:
-      return move_each<size>(t);
-  }
+  ANYARRAY_BY_STRANDS(weave_as, t.nd)
 }
 
 /// The first `bytes` of a register, at most 63.
@@ -386,7 +458,9 @@ const MoveKernels move_kernels_avx512 = {
     {move_avx512::gather<1>, move_avx512::gather<2>, move_avx512::gather<4>, move_avx512::gather<8>,
      move_avx512::gather<16>},
     {move_avx512::weave<1>, move_avx512::weave<2>, move_avx512::weave<4>, move_avx512::weave<8>,
-     move_avx512::move_each<16>},
+     move_avx512::transpose<16>},
+    {move_avx512::split<1>, move_avx512::split<2>, move_avx512::split<4>, move_avx512::split<8>,
+     move_avx512::transpose<16>},
     {move_avx512::move_each<1>, move_avx512::move_each<2>, move_avx512::move_each<4>, move_avx512::move_each<8>,
      move_avx512::move_each<16>},
     move_avx512::move_any,

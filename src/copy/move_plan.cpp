@@ -47,9 +47,9 @@ struct Plan {
   std::size_t size;
   std::size_t turn;
   int n;
-  int a, d;     ///< the kernel's axes; a < 0: there is one
-  bool staged;  ///< through a buffer, in which bytes are turned
-  bool stream;  ///< past the cache
+  int a, d;            ///< the kernel's axes; a < 0: there is one
+  bool staged;         ///< through a buffer, in which bytes are turned
+  bool stream;         ///< past the cache
   std::int64_t ahead;  ///< see Tile
   Axis axes[max_axes];
   std::int64_t block[max_axes];  ///< elements of a block along each axis
@@ -238,6 +238,8 @@ void choose_kernel(Plan& p) noexcept {
   const bool near = static_cast<std::int64_t>(magnitude(d.from)) <= p.kernels->near[s] * size;
   if (a.from == size && d.extent <= p.kernels->strands[s] && a.to == d.extent * size) {
     p.kernel = p.kernels->weave[s];
+  } else if (a.from == size && a.extent <= p.kernels->strands[s] && d.from == a.extent * size) {
+    p.kernel = p.kernels->split[s];
   } else if (near && (a.from != size || a.extent * size < 16)) {
     p.kernel = p.kernels->gather[s];
   } else if (a.from == size) {
@@ -332,7 +334,8 @@ void move_blocks(char* to, const char* from, const Axis* axes, int n, Moved what
   for (int i = 0; i < n; ++i) lines = lines && (i == p.d || axes[i].to % line == 0);
   lines = lines && line % size == 0 && reinterpret_cast<std::uintptr_t>(to) % p.size == 0;
   // Rows that don't share their lines' beginnings are written through the cache: half lines past it cost more.
-  if (p.kernel == p.kernels->transpose[index_of_size(p.size) < 0 ? 0 : index_of_size(p.size)]) p.stream = p.stream && lines;
+  if (p.kernel == p.kernels->transpose[index_of_size(p.size) < 0 ? 0 : index_of_size(p.size)])
+    p.stream = p.stream && lines;
   choose_blocks(p, total);
   if (lines) align(p, p.d, to, size);
   if (p.a >= 0) {

@@ -117,6 +117,7 @@ template <int size, class T>
 ANYARRAY_INLINE bool cover(const Tile& t) {
   if (t.na < T::along_a || t.nd < T::along_d) return false;
   constexpr std::int64_t line = 64 / size > T::along_a ? 64 / size : T::along_a;
+  const bool past_cache = t.stream && t.to_a % 64 == 0;
   for (std::int64_t a_line = 0; a_line < t.na; a_line += line) {
     const std::int64_t a_end = t.na - a_line < line ? t.na : a_line + line;
     for (std::int64_t d = 0;;) {
@@ -127,7 +128,7 @@ ANYARRAY_INLINE bool cover(const Tile& t) {
         if (t.ahead != 0 && a == a_line) {
           for (int i = 0; i < T::along_d; ++i) __builtin_prefetch(from + i * t.from_d + t.ahead, 0, 2);
         }
-        if (t.stream && reinterpret_cast<std::uintptr_t>(to) % (T::along_d * size) == 0) {
+        if (past_cache && reinterpret_cast<std::uintptr_t>(to) % (T::along_d * size) == 0) {
           T::template move<true>(to, t.to_a, from, t.from_d);
         } else {
           T::template move<false>(to, t.to_a, from, t.from_d);
