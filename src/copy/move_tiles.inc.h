@@ -154,7 +154,7 @@ template <int size>
 void move_each(const Tile& t) noexcept {
   const std::int64_t to_d = t.to_d;
   const std::int64_t from_d = t.from_d;
-  if (t.na > 1 && t.nd > rows_at_once) {
+  if (t.na > 1 && t.nd >= 2 * rows_at_once) {
     Tile part = t;
     for (std::int64_t d = 0; d < t.nd; d += rows_at_once) {
       part.nd = t.nd - d < rows_at_once ? t.nd - d : rows_at_once;
