@@ -35,7 +35,7 @@ def main() -> int:
     options = parser.parse_args()
     modules = build(options.build.resolve())
     worst = 0
-    for name in ("imports", "presets", "exports", "convert", "casters", "compile_time"):
+    for name in ("imports", "presets", "exports", "convert", "copies", "asarray", "casters", "compile_time"):
         command = [sys.executable, str(HERE / f"{name}.py"), "--modules", str(modules)]
         command += ["--smoke"] if options.smoke else []
         if options.json_dir is not None:

@@ -65,6 +65,10 @@ PyObject* floor_bytes(PyObject*, PyObject* obj);
 PyObject* floor_bytearray(PyObject*, PyObject* obj);
 PyObject* floor_memoryview(PyObject*, PyObject* obj);
 PyObject* floor_buffer(PyObject*, PyObject* obj);
+// floors_copy.cpp
+PyObject* floor_memcpy(PyObject*, PyObject* const* args, Py_ssize_t nargs);
+PyObject* floor_new(PyObject*, PyObject* const* args, Py_ssize_t nargs);
+PyObject* floor_float_list(PyObject*, PyObject* list);
 // floors_dlpack.cpp
 PyObject* floor_exchange(PyObject*, PyObject* obj);
 PyObject* floor_exchange_take(PyObject*, PyObject* obj);

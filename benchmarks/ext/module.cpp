@@ -161,7 +161,10 @@ PyMethodDef* methods() noexcept {
       row("borrow", borrow, METH_O, "Whole descriptor with its token, read and released."),
       row("borrow_policy", borrow_policy, METH_FASTCALL, "borrow_policy(obj, preset)"),
       row("borrow_own_policy", borrow_own_policy, METH_O, "The same under a policy of one's own."),
+      row("floor_memcpy", floor_memcpy, METH_FASTCALL, "floor_memcpy(to, from, n, threads)"),
+      row("floor_new", floor_new, METH_FASTCALL, "floor_new(from, n)"),
 #define FLOOR(name) row(#name, name, METH_O, "A floor: see floors.h.")
+      FLOOR(floor_float_list),
       FLOOR(floor_ndarray),
       FLOOR(floor_bytes),
       FLOOR(floor_bytearray),

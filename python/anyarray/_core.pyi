@@ -2,10 +2,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import Token
 from types import ModuleType
-from typing import Any, ClassVar, Literal, SupportsIndex, TypeAlias, final, overload
+from typing import Any, ClassVar, Literal, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 from typing_extensions import CapsuleType, Self
 
+from ._convert.record import Conversion
 from .device import Device
 from .explanation import Explanation
 
@@ -175,6 +176,67 @@ def view(
     writable: bool = False,
     allow: _Waivers = (),
 ) -> Array: ...
+_Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "same_value", "unsafe"]
+_Out = TypeVar("_Out")
+
+@overload
+def asarray(
+    obj: object,
+    /,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    copy: bool | None = None,
+    order: Literal["C", "F", "A"] | None = None,
+    policy: _PolicyLike | None = None,
+    casting: _Casting = "same_kind",
+    out: None = None,
+    allow: _Waivers = (),
+) -> Array: ...
+@overload
+def asarray(
+    obj: object,
+    /,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    copy: Literal[True] | None = None,
+    order: Literal["C", "F", "A"] | None = None,
+    policy: _PolicyLike | None = None,
+    casting: _Casting = "same_kind",
+    out: _Out,
+    allow: _Waivers = (),
+) -> _Out: ...
+def explain_asarray(
+    obj: object,
+    /,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    copy: bool | None = None,
+    order: Literal["C", "F", "A"] | None = None,
+    policy: _PolicyLike | None = None,
+    casting: _Casting = "same_kind",
+    out: object = None,
+    allow: _Waivers = (),
+) -> Conversion: ...
+def copyto(
+    dst: object, src: object, /, *, casting: _Casting = "same_kind", policy: _PolicyLike | None = None
+) -> None: ...
+def empty(
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    /,
+    dtype: _DTypeLike | None = "float64",
+    *,
+    order: Literal["C", "F", "A"] | None = "C",
+) -> Array: ...
+def empty_like(
+    x: object, /, *, dtype: _DTypeLike | None = None, order: Literal["C", "F", "A"] | None = None
+) -> Array: ...
+def can_cast(from_: _DTypeLike | Array, to: _DTypeLike | Array, /, casting: _Casting = "safe") -> bool: ...
+def promote_types(a: _DTypeLike | Array, b: _DTypeLike | Array, /) -> DType: ...
+def get_num_threads() -> int: ...
+def set_num_threads(n: SupportsIndex | None, /) -> int: ...
 def convert(
     obj: object,
     to: str | ModuleType | type | Any,

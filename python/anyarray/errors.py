@@ -70,7 +70,23 @@ class ExchangeError(BufferError):
 
 
 class NotAnArrayError(ExchangeError, TypeError):
-    """The object offers no exchange protocol at all."""
+    """The object offers no exchange protocol at all; to `asarray`, it is no number and no sequence either."""
+
+
+class CopyError(ExchangeError, ValueError):
+    """A copy is needed, and copy=False was given."""
+
+
+class CastError(ExchangeError, TypeError):
+    """Elements can't be what dtype= asks for, under the rule that casting= names."""
+
+
+class CastOverflowError(CastError, OverflowError):
+    """A number is out of the range of the dtype."""
+
+
+class SequenceError(ExchangeError, ValueError):
+    """A nested sequence isn't an array: ragged, too deep, or changed while it was read."""
 
 
 def make_error(
@@ -81,8 +97,9 @@ def make_error(
     refusal_exception: BaseException | None,
     rows: tuple[tuple[Any, ...], ...],
     policy: tuple[list[str], list[str]],
+    action: str = "view",
 ) -> ExchangeError:
-    """Make the error of a failed view; called by the extension.
+    """Make the error of an object that couldn't be taken; called by the extension.
 
     Parameters
     ----------
@@ -98,7 +115,10 @@ def make_error(
         The fields of each Attempt.
     policy : tuple of list of str
         The protocols that the object's type offers and the policy doesn't name; those that it names.
+    action : str
+        What was to be done with it: "view", "asarray", or "write" where it was to be written to.
     """
+    cant = _CANT[action]
     attempts = tuple(Attempt(*row) for row in rows)
     tried = [a for a in attempts if a.status not in ("not offered", "not tried")]
     name = type_name(obj)
@@ -108,21 +128,21 @@ def make_error(
     if not tried and not refusal and outcome == "not offered" and outside:
         cls = ExchangeError
         message = (
-            f"can't view {name}{asked}: it offers none of the protocols of this policy ({', '.join(named)}); "
+            f"{cant} {name}{asked}: it offers none of the protocols of this policy ({', '.join(named)}); "
             f"outside of it: {', '.join(outside)}"
         )
     elif not tried and not refusal and outcome == "not offered":
         try:
-            what = _what_it_is(obj)
+            what = _what_it_is(obj, action)
         except Exception:  # a metaclass may refuse to be asked
             what = _ANY_OBJECT
-        cls, message = NotAnArrayError, f"can't view {name}{asked}: {what}"
+        cls, message = NotAnArrayError, f"{cant} {name}{asked}: {what}"
     else:
-        lines = [f"can't view {name}{asked}:"]
+        lines = [f"{cant} {name}{asked}:"]
         if refusal:
             lines.append(f"  {outcome}: {refusal}")
         lines += [f"  {a.label}: {a.status}{': ' if a.reason else ''}{a.reason}" for a in tried]
-        advice = _ADVICE.get(outcome)
+        advice = _WRITE_ADVICE if action == "write" else _ADVICE.get(outcome)
         if advice:
             lines.append(f"  {advice}")
         cls, message = ExchangeError, "\n".join(lines)
@@ -132,9 +152,11 @@ def make_error(
     return error
 
 
+_CANT = {"view": "can't view", "asarray": "can't make an array of", "write": "can't write to"}
+_WRITE_ADVICE = "What is written to is an array in writable memory of the host; anyarray.empty() makes one."
 _EXPLAIN = "anyarray.explain() with the same arguments shows every try"
 _ADVICE = {
-    "mismatch": "What is asked for is required, never converted: convert the array first, or leave the condition out.",
+    "mismatch": "What is asked for is required, never converted: asarray() converts, or leave the condition out.",
     "other device": "The array isn't moved: copy it to that device with its own library first.",
     "failed": f"{_EXPLAIN}; the last producer's error is chained to this one.",
     "invalid": f"The producer breaks a rule of the protocol; {_EXPLAIN}.",
@@ -149,6 +171,18 @@ _ANY_OBJECT = (
 )
 
 
+_INSTEAD = {
+    "view": "anyarray.asarray(x) makes one of it",
+    "asarray": "give a list or tuple of its elements",
+    "write": "give an array to write to, such as anyarray.empty(shape)",
+}
+_TEXT_INSTEAD = {
+    **_INSTEAD,
+    "view": "encode it to bytes, or let numpy.asarray(x) make an array of it",
+    "asarray": "encode it to bytes, or let numpy.asarray(x) make an array of it",
+}
+
+
 def type_name(obj: object) -> str:
     """Give the full name of an object's type, whatever its metaclass says."""
     kind = type(obj)
@@ -160,16 +194,16 @@ def type_name(obj: object) -> str:
     return f"{module}.{name}" if isinstance(module, str) and module != "builtins" else str(name)
 
 
-def _what_it_is(obj: object) -> str:
+def _what_it_is(obj: object, action: str) -> str:
     """Say what an object without any protocol is, and how to go on."""
     kind = type(obj)
-    convert = "convert it first, e.g. with numpy.asarray(x)"
+    convert = _INSTEAD[action]
     if issubclass(kind, type):
         return "it is a class; give an instance of it"
     if obj is None:
         return "it is None"
     if issubclass(kind, (str, bytes)):
-        return f"a {kind.__name__} is text, not an array; {convert}"
+        return f"a {kind.__name__} is text, not an array; {_TEXT_INSTEAD[action]}"
     if issubclass(kind, (list, tuple)):
         return f"a {kind.__name__} is a sequence of Python objects, not an array in memory; {convert}"
     if issubclass(kind, int) and kind is not bool:
@@ -181,3 +215,54 @@ def _what_it_is(obj: object) -> str:
     if issubclass(kind, (range, collections.abc.Sequence)):
         return f"it is a sequence of Python objects, not an array in memory; {convert}"
     return _ANY_OBJECT
+
+
+#: For each kind of refusal its class, and how to go on.
+_REFUSALS: dict[str, tuple[type[ExchangeError], str]] = {
+    "copy": (CopyError, "copy=None copies where it is needed."),
+    "cast": (CastError, "Name another dtype, or a rule that allows it: casting='unsafe' takes whatever is lost."),
+    "no cast": (CastError, "No rule of casting helps: convert it with its own library first."),
+    "overflow": (CastOverflowError, "Name a dtype that holds it."),
+    "sequence": (SequenceError, "All sequences at one depth must have the same length, and hold numbers or arrays."),
+    "device": (ExchangeError, "Memory isn't moved between devices: copy the array with its own library first."),
+    "failed": (ExchangeError, "The error that was raised is chained to this one."),
+    "invalid": (ExchangeError, ""),
+}
+
+
+def make_refusal(
+    kind: str,
+    obj: object,
+    target: object,
+    asked: str,
+    reason: str,
+    rows: tuple[tuple[Any, ...], ...],
+    cause: BaseException | None,
+) -> ExchangeError:
+    """Make the error of an array that was taken, or could be, and not converted; called by the extension.
+
+    Parameters
+    ----------
+    kind : str
+        A key of _REFUSALS.
+    obj : object
+        What was given.
+    target : object
+        What was to be written to; None for new memory.
+    asked : str
+        What was asked for, in words; "" for nothing.
+    reason : str
+        Why not, in one or more sentences.
+    rows : tuple of tuple
+        The fields of each Attempt.
+    cause : BaseException or None
+        What code of others raised.
+    """
+    cls, advice = _REFUSALS[kind]
+    head = f"can't make an array of {type_name(obj)}" if target is None else f"can't copy {type_name(obj)} to "
+    if target is not None:
+        head += type_name(target)
+    head += f" (asked for {asked})" if asked else ""
+    error = cls(f"{head}: {reason}" + (f"\n  {advice}" if advice else ""), tuple(Attempt(*row) for row in rows))
+    error.__cause__ = cause
+    return error

@@ -1,279 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements go in runs along the dimension in which the target lies densest. A number goes through the 64-bit integer,
-// float or double that holds it exactly, a block of them at a time, so that there is a reader and a writer for each type
-// instead of a loop for each pair.
+// Which way a cast goes through its arrays. Numbers are what is cast one by one here: a lane of an element, or a part
+// of a complex one.
 #include "src/copy/cast.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstring>
+#include <atomic>
 
-#include "src/core/dtype_table.h"
-#include "src/core/narrow_float.h"
-#include "src/core/numbers.h"
-#include "src/copy/axes.h"
-#include "src/copy/reversed.h"
+#include "src/copy/cast_layouts.h"
+#include "src/copy/move.h"
+#include "src/copy/rules.h"
+#include "src/copy/threads.h"
 
 namespace anyarray {
 namespace {
 
-constexpr int block_size = 128;
+/// From so many bytes written on, memory is written past the caches, which couldn't hold them anyway.
+constexpr std::int64_t bytes_for_stream = std::int64_t{4} << 20;
+constexpr std::int64_t line = 64;
 
-/// Numbers on their way.
-union Block {
-  std::int64_t i[block_size];
-  std::uint64_t u[block_size];
-  float f[block_size];
-  double d[block_size];
+struct Flat {
+  const CastJob& job;
+  char* to;
+  const char* from;
+  bool stream;
 };
-enum class Via : std::uint8_t { i, u, f, d };
 
-template <class H>
-H* in(Block& b) noexcept {
-  if constexpr (std::is_same_v<H, std::int64_t>) return b.i;
-  if constexpr (std::is_same_v<H, std::uint64_t>) return b.u;
-  if constexpr (std::is_same_v<H, float>) return b.f;
-  if constexpr (std::is_same_v<H, double>) return b.d;
+void turn_items(char* to, const char* from, std::int64_t n, std::int64_t bytes, std::size_t turn) noexcept {
+  const Axis axis{n, bytes, bytes};
+  move_elements(to, from, &axis, 1, {static_cast<std::size_t>(bytes), turn});
 }
 
-/// Whether lanes begin at any bit.
-bool is_bitwise(DType d) noexcept { return d.is_scalar() && d.bits < 8 && !d.padded(); }
-
-/// Where a run of one part of the elements lies, in bytes; in bits where is_bitwise().
-struct Run {
-  char* base;
-  std::int64_t offset;
-  std::int64_t stride;
-};
-struct Part {
-  DType dtype;
-  bool swapped;
-};
-
-using Read = void (*)(const Run&, const Part&, int n, Block&) noexcept;
-using Write = void (*)(const Run&, const Part&, int n, Block&) noexcept;
-
-template <class T, class H>
-void read(const Run& run, const Part& part, int n, Block& block) noexcept {
-  H* const to = in<H>(block);
-  const char* const p = run.base + run.offset;
-  for (int i = 0; i < n; ++i) {
-    Unsigned<sizeof(T)> raw;
-    std::memcpy(&raw, p + i * run.stride, sizeof raw);
-    if (part.swapped) raw = reversed(raw);
-    to[i] = held_as<H>(bits_as<T>(raw));
+void flat_block(const Flat& flat, char* to, const char* from, std::int64_t n, bool stream, Scratch& scratch) noexcept {
+  const Chain& c = flat.job.chain;
+  if (flat.job.turn_from > 1) {
+    turn_items(scratch.source, from, n, bytes_from(c), flat.job.turn_from);
+    from = scratch.source;
+  }
+  const bool direct = !stream && flat.job.turn_to <= 1;
+  run_steps(c, 0, c.steps, direct ? to : scratch.target, from, n, scratch);
+  if (flat.job.turn_to > 1) {
+    turn_items(to, scratch.target, n, bytes_to(c), flat.job.turn_to);
+  } else if (stream) {
+    cast_kernels().stream(to, scratch.target, n * bytes_to(c), 0);
   }
 }
 
-template <class T, class H>
-void write(const Run& run, const Part& part, int n, Block& block) noexcept {
-  const H* const from = in<H>(block);
-  char* const p = run.base + run.offset;
-  for (int i = 0; i < n; ++i) {
-    auto raw = bits_as<Unsigned<sizeof(T)>>(number_as<T>(from[i]));
-    if (part.swapped) raw = reversed(raw);
-    std::memcpy(p + i * run.stride, &raw, sizeof raw);
+void flat_part(void* what, std::int64_t begin, std::int64_t end) noexcept {
+  const Flat& flat = *static_cast<const Flat*>(what);
+  const Chain& c = flat.job.chain;
+  char* to = flat.to + begin * c.bits[c.steps] / 8;
+  const char* from = flat.from + begin * c.bits[0] / 8;
+  std::int64_t n = end - begin;
+  if (c.steps == 1 && !flat.stream && flat.job.turn_from <= 1 && flat.job.turn_to <= 1) {
+    return run_step(c, 0, to, from, n);
   }
-}
-
-/// Lanes of at most a byte that C++ has no type for, packed or not.
-void read_narrow(const Run& run, const Part& part, int n, Block& block) noexcept {
-  const DType d = part.dtype;
-  const FloatFormat* const format = narrow_format(d);
-  const int unit = is_bitwise(d) ? 1 : 8;
-  for (int i = 0; i < n; ++i) {
-    const std::int64_t at = (run.offset + i * run.stride) * unit;
-    const std::uint32_t raw = load_bits(run.base + (at >> 3), static_cast<std::uint64_t>(at & 7), d.bits);
-    if (d.code == TypeCode::uint) {
-      block.u[i] = raw;
-    } else if (d.code == TypeCode::int_) {
-      const std::int64_t sign = std::int64_t{1} << (d.bits - 1);
-      block.i[i] = (raw ^ sign) - sign;
-    } else {
-      block.f[i] = static_cast<float>(format != nullptr ? decode_float(raw, *format) : decode_e8m0(raw));
-    }
-  }
-}
-
-/// What a number or one part of a complex number is, or nothing: `via` says what reads it exactly, the functions are
-/// null where there are none.
-struct Type {
-  Via via;
-  Read read;
-  Write write[4];  ///< by what holds it on the way
-};
-template <class T, class H, Via via>
-constexpr Type type_of() noexcept {
-  return {via, read<T, H>, {write<T, std::int64_t>, write<T, std::uint64_t>, write<T, float>, write<T, double>}};
-}
-constexpr Type types[] = {
-    type_of<Bool, std::uint64_t, Via::u>(),
-    type_of<std::int8_t, std::int64_t, Via::i>(),
-    type_of<std::int16_t, std::int64_t, Via::i>(),
-    type_of<std::int32_t, std::int64_t, Via::i>(),
-    type_of<std::int64_t, std::int64_t, Via::i>(),
-    type_of<std::uint8_t, std::uint64_t, Via::u>(),
-    type_of<std::uint16_t, std::uint64_t, Via::u>(),
-    type_of<std::uint32_t, std::uint64_t, Via::u>(),
-    type_of<std::uint64_t, std::uint64_t, Via::u>(),
-    type_of<Half, float, Via::f>(),
-    type_of<float, float, Via::f>(),
-    type_of<double, double, Via::d>(),
-    type_of<Brain, float, Via::f>(),
-};
-constexpr Type narrow_types[] = {{Via::i, read_narrow, {}}, {Via::u, read_narrow, {}}, {Via::f, read_narrow, {}}};
-
-/// 8, 16, 32, 64 → 0 to 3; -1 for any other.
-int width(unsigned bits) noexcept { return bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : bits == 64 ? 3 : -1; }
-
-const Type* find_type(TypeCode code, unsigned bits) noexcept {
-  const int w = width(bits);
-  if (find_row(code, bits) == nullptr) return nullptr;
-  switch (code) {
-    case TypeCode::bool_:
-      return types;
-    case TypeCode::int_:
-      return w >= 0 ? types + 1 + w : narrow_types;
-    case TypeCode::uint:
-      return w >= 0 ? types + 5 + w : narrow_types + 1;
-    case TypeCode::float_:
-      return w >= 1 ? types + 8 + w : nullptr;
-    case TypeCode::bfloat:
-      return types + 12;
-    default:
-      return code >= TypeCode::float8_e3m4 && code <= TypeCode::float4_e2m1fn ? narrow_types + 2 : nullptr;
-  }
-}
-DType part_of(DType d) noexcept {
-  if (d.code == TypeCode::complex) return make_dtype(TypeCode::float_, d.bits / 2u);
-  DType part = d.with_swapped(false);
-  part.count = 1;
-  return part;
-}
-const Type* type_of_part(DType d) noexcept {
-  if (d.code == TypeCode::complex && find_row(d) == nullptr) return nullptr;
-  const DType part = part_of(d);
-  return find_type(part.code, part.bits);
-}
-
-/// How runs are converted.
-struct Job {
-  Part from, to;
-  Read read;
-  Write write;
-  std::int64_t imaginary_from;  ///< steps from the real to the imaginary part; 0: there is none
-  std::int64_t imaginary_to;
-  Via via;
-};
-
-template <class H>
-void join(Block& real, Block& imaginary, int n) noexcept {
-  H* const to = in<H>(real);
-  const H* const from = in<H>(imaginary);
-  for (int i = 0; i < n; ++i) to[i] = to[i] != 0 || from[i] != 0 ? H{1} : H{0};
-}
-
-void convert_run(const Job& job, Run to, Run from, std::int64_t n) noexcept {
-  Block block;
-  Block imaginary;
-  if (job.imaginary_to != 0 && job.imaginary_from == 0)
-    std::memset(static_cast<void*>(&imaginary), 0, sizeof imaginary);
-  while (n > 0) {
-    const int count = n < block_size ? static_cast<int>(n) : block_size;
-    job.read(from, job.from, count, block);
-    if (job.imaginary_from != 0) {
-      job.read({from.base, from.offset + job.imaginary_from, from.stride}, job.from, count, imaginary);
-      if (job.to.dtype.code == TypeCode::bool_) {
-        if (job.via == Via::f) {
-          join<float>(block, imaginary, count);
-        } else {
-          join<double>(block, imaginary, count);
-        }
-      }
-    }
-    job.write(to, job.to, count, block);
-    if (job.imaginary_to != 0) job.write({to.base, to.offset + job.imaginary_to, to.stride}, job.to, count, imaginary);
+  Scratch scratch;
+  const auto next = [&](std::int64_t count, bool stream) {
+    flat_block(flat, to, from, count, stream, scratch);
+    to += count * c.bits[c.steps] / 8;
+    from += count * c.bits[0] / 8;
     n -= count;
-    if (n == 0) return;
-    from.offset += from.stride * count;
-    to.offset += to.stride * count;
+  };
+  if (flat.stream) {
+    const auto address = reinterpret_cast<std::uintptr_t>(to);
+    const auto gap = static_cast<std::int64_t>((0 - address) % line) / bytes_to(c);
+    if (gap > 0) next(gap < n ? gap : n, false);
+    while (n >= flat.job.block) next(flat.job.block, true);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // what went past the caches is there for other threads
   }
+  while (n > 0) next(n < flat.job.block ? n : flat.job.block, false);
 }
-
-constexpr DType half = make_dtype(TypeCode::float_, 16);
-
-Job job_for(DType to, DType from) noexcept {
-  Job job{};
-  job.from = {part_of(from), from.swapped()};
-  job.to = {part_of(to), to.swapped()};
-  const Type& source = *type_of_part(from);
-  job.via = source.via;
-  job.read = source.read;
-  if (job.from.dtype == half && job.to.dtype == make_dtype(TypeCode::float_, 64)) {
-    job.via = Via::d;  // on its way through a float, NaN would be quieted
-    job.read = read<Half, double>;
-  } else if (from.code == TypeCode::bfloat && job.to.dtype == half) {
-    job.read = read<QuietBrain, float>;
-  }
-  job.write = type_of_part(to)->write[static_cast<int>(job.via)];
-  if (from.is_complex()) job.imaginary_from = from.bits / 16;
-  if (to.is_complex()) job.imaginary_to = to.bits / 16;
-  return job;
-}
-
-/// Strides in bits, for lanes that begin at any; without strides they lie row-major.
-void bit_strides(const Descriptor& d, std::int64_t* out) noexcept {
-  if (d.strides == nullptr) {
-    c_strides(d.ndim, d.shape, std::int64_t{d.dtype.bits} * d.dtype.count, out);
-    return;
-  }
-  for (int i = 0; i < d.ndim; ++i) out[i] = d.shape[i] > 1 ? d.strides[i] * 8 : 0;
-}
-/// From one lane to the next, in the same unit.
-std::int64_t lane_stride(DType d) noexcept { return is_bitwise(d) ? d.bits : (d.bits + 7) / 8; }
 
 }  // namespace
 
+void cast_flat(const CastJob& job, char* to, const char* from, std::int64_t n) noexcept {
+  const Chain& c = job.chain;
+  const std::int64_t bytes = n * (c.bits[0] + c.bits[c.steps]) / 8;
+  Flat flat{job, to, from, false};
+  if (bytes < bytes_for_threads) return flat_part(&flat, 0, n);
+  flat.stream = n * bytes_to(c) >= bytes_for_stream && job.turn_to <= 1 &&
+                reinterpret_cast<std::uintptr_t>(to) % static_cast<std::uintptr_t>(bytes_to(c)) == 0;
+  in_parts(n, job.block, bytes, flat_part, &flat);
+}
+
 bool has_cast(DType to, DType from) noexcept {
-  const Type* const target = type_of_part(to);
-  return type_of_part(from) != nullptr && target != nullptr && target->write[0] != nullptr && from.count == to.count;
+  Chain chain;
+  return find_chain(to, from, &chain);
 }
 
 void cast_elements(const Descriptor& to, const Descriptor& from) noexcept {
-  const Job job = job_for(to.dtype, from.dtype);
-  std::int64_t bits[max_ndim];
-  const std::int64_t* from_strides = from.strides;
-  if (is_bitwise(from.dtype)) {
-    bit_strides(from, bits);
-    from_strides = bits;
-  }
+  CastJob job;
+  Chain& c = job.chain;
+  find_chain(to.dtype, from.dtype, &c);
+  job.turn_from = from.dtype.swapped() ? swap_unit(from.dtype) : 1;
+  job.turn_to = to.dtype.swapped() ? swap_unit(to.dtype) : 1;
+  job.block = chain_block(c);
+  const std::int64_t lanes = std::int64_t{from.dtype.count} * c.items;
+  char* const target = static_cast<char*>(to.data);
+  const char* const source = static_cast<const char*>(from.data);
+  if (to.c_contiguous() && from.c_contiguous()) return cast_flat(job, target, source, from.size() * lanes);
+  if (c.packed_from || c.packed_to) return cast_bits(job, to, from);
   Axis axes[max_axes];
   int n = 0;
   for (int i = 0; i < from.ndim; ++i) {
-    if (from.shape[i] > 1) axes[n++] = {from.shape[i], to.strides[i], from_strides[i]};
+    if (from.shape[i] > 1) axes[n++] = {from.shape[i], to.strides[i], from.strides[i]};
   }
-  if (from.dtype.count > 1) axes[n++] = {from.dtype.count, lane_stride(to.dtype), lane_stride(from.dtype)};
+  if (lanes > 1) axes[n++] = {lanes, bytes_to(c), bytes_from(c)};
   n = arrange(axes, n);
-  const Axis inner = n > 0 ? axes[n - 1] : Axis{1, 0, 0};
-  Run out{static_cast<char*>(to.data), 0, inner.to};
-  Run source{static_cast<char*>(from.data), 0, inner.from};
-  std::int64_t index[max_axes] = {};
-  for (;;) {
-    convert_run(job, out, source, inner.extent);
-    int dim = n - 2;
-    for (; dim >= 0; --dim) {
-      const Axis& axis = axes[dim];
-      if (++index[dim] < axis.extent) {
-        out.offset += axis.to;
-        source.offset += axis.from;
-        break;
-      }
-      index[dim] = 0;
-      out.offset -= axis.to * (axis.extent - 1);
-      source.offset -= axis.from * (axis.extent - 1);
-    }
-    if (dim < 0) return;
-  }
+  const bool is_flat = n == 0 || (n == 1 && axes[0].to == bytes_to(c) && axes[0].from == bytes_from(c));
+  if (is_flat) return cast_flat(job, target, source, n == 0 ? 1 : axes[0].extent);
+  cast_boxes(job, target, source, axes, n);
 }
 
 }  // namespace anyarray

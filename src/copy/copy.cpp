@@ -1,36 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which dtype and order a copy has, its memory, and the sentences where there is none.
+// New memory: which dtype and order a copy has, where it lies, and the sentences where there is none.
 #include "anyarray/copy.h"
 
-#include <cstdlib>
 #include <cstring>
 
 #include "anyarray/produce.h"
+#include "src/copy/checks.h"
 #include "src/copy/convert_elements.h"
+#include "src/copy/memory.h"
 #include "src/core/dtype_table.h"
-#include "src/core/text_writer.h"
 
 namespace anyarray {
 namespace {
 
-constexpr std::int64_t alignment = 64;
+using Wide = long long;  // what printf calls it
 
 DType in_machine_order(DType d) noexcept {
   return has_byte_order(d) && d.code != TypeCode::interned ? d.with_swapped(false) : d;
-}
-
-Status no_cast(DType from, const DType* wanted, std::uint32_t n, Status s, Reason* why) noexcept {
-  if (why == nullptr) return s;
-  TextWriter text(why->text, sizeof why->text);
-  char name[80];
-  format_dtype(from, name, sizeof name);
-  text.print("elements of dtype %s can't be cast to ", name);
-  for (std::uint32_t i = 0; i < n; ++i) {
-    format_dtype(wanted[i], name, sizeof name);
-    text.print("%s%s", i == 0 ? "" : i + 1 == n ? " or " : ", ", name);
-  }
-  text.print(s == Status::mismatch ? " (by the rule same_kind of NumPy)" : ": no such conversion is there");
-  return s;
 }
 
 /// The dtype that the copy has.
@@ -45,58 +31,57 @@ Status choose(DType from, const Request& wanted, Casting casting, DType* out, Re
       if (dtypes[i] == own) return *out = own, Status::ok;
     }
   }
-  Status unmet = Status::mismatch;
-  for (std::uint32_t i = 0; i < n; ++i) {
-    *out = dtypes[i];
-    const Status s = can_cast(from, dtypes[i], casting);
-    if (s == Status::ok) return s;
-    if (s == Status::unsupported) unmet = s;
-  }
-  return no_cast(from, dtypes, n, unmet, why);
+  return choose_cast(from, dtypes, n, casting, out, why);
 }
 
-/// Shape and strides of the copy, in `out`'s room.
-Status lay_out(const Descriptor& from, DType dtype, Order order, Borrow* out, Reason* why) noexcept {
-  std::int64_t* const shape = reserve_dims(*out, from.ndim);
+/// Shape and strides, in `out`'s room, and how many bytes they take.
+Status lay_out(DType dtype, int ndim, const std::int64_t* extents, Order order, Borrow* out, std::int64_t* bytes,
+               Reason* why) noexcept {
+  std::int64_t* const shape = reserve_dims(*out, ndim);
   if (shape == nullptr) return because(Status::no_memory, why, "out of memory");
-  if (from.ndim > 0) std::memcpy(shape, from.shape, sizeof(std::int64_t) * static_cast<std::size_t>(from.ndim));
-  std::int64_t* const strides = shape + from.ndim;
+  if (ndim > 0) std::memcpy(shape, extents, sizeof(std::int64_t) * static_cast<std::size_t>(ndim));
+  std::int64_t* const strides = shape + ndim;
   const std::int64_t itemsize = dtype.itemsize();
-  std::int64_t bytes = 0;
-  std::int64_t room = 0;
-  const bool fits = order == Order::f ? f_strides(from.ndim, shape, itemsize, strides)
-                                      : c_strides(from.ndim, shape, itemsize, strides);
-  if (!fits || __builtin_mul_overflow(from.size(), itemsize, &bytes) ||
-      __builtin_add_overflow(bytes, alignment, &room)) {
+  const bool fits =
+      order == Order::f ? f_strides(ndim, shape, itemsize, strides) : c_strides(ndim, shape, itemsize, strides);
+  std::int64_t n = 0;
+  if (!element_count(ndim, shape, &n) || !fits || __builtin_mul_overflow(n, itemsize, bytes)) {
     return because(Status::no_memory, why, "%lld elements of %lld bytes are more bytes than 64 bits can count",
-                   static_cast<long long>(from.size()), static_cast<long long>(itemsize));
+                   static_cast<Wide>(n), static_cast<Wide>(itemsize));
   }
-  if (dtype.packed()) out->desc.strides = nullptr;
+  if (dtype.packed()) {
+    out->desc.strides = nullptr;
+    *bytes = out->desc.nbytes();
+  }
+  return Status::ok;
+}
+
+Status lay_out(DType dtype, int ndim, const std::int64_t* extents, Order order, Borrow* out, Reason* why) noexcept {
   out->desc.data = nullptr;
   out->desc.dtype = dtype;
   out->desc.device = cpu_device;
   out->desc.flags = flag_copied;
-  return Status::ok;
+  std::int64_t bytes = 0;
+  return lay_out(dtype, ndim, extents, order, out, &bytes, why);
 }
 
 Status allocate(Borrow* out, Reason* why) noexcept {
   const std::int64_t bytes = out->desc.nbytes();
-  const auto room = static_cast<std::size_t>(bytes > 0 ? (bytes + alignment - 1) / alignment * alignment : alignment);
-  out->desc.data = std::aligned_alloc(alignment, room);
-  if (out->desc.data != nullptr) return Status::ok;
-  return because(Status::no_memory, why, "out of memory: the copy needs %lld bytes", static_cast<long long>(bytes));
+  out->desc.data = allocate_memory(bytes);
+  if (out->desc.data == nullptr) {
+    return because(Status::no_memory, why, "out of memory: the array needs %lld bytes", static_cast<Wide>(bytes));
+  }
+  // The bits after the last packed element.
+  if (out->desc.strides == nullptr && bytes > 0) static_cast<char*>(out->desc.data)[bytes - 1] = 0;
+  return Status::ok;
 }
 
 Status make(const Descriptor& from, const Request& wanted, Casting casting, Borrow* out, Reason* why) noexcept {
   if (const Status s = validate(from, why); s != Status::ok) return s;
-  if (!host_readable(from.device.type)) {
-    char name[48];
-    format_device(from.device, name, sizeof name);
-    return because(Status::device, why, "the array is on %s, whose memory the host can't read", name);
-  }
+  if (const Status s = check_host(from, "read", why); s != Status::ok) return s;
   DType dtype;
   if (const Status s = choose(from.dtype, wanted, casting, &dtype, why); s != Status::ok) return s;
-  if (const Status s = lay_out(from, dtype, wanted.order, out, why); s != Status::ok) return s;
+  if (const Status s = lay_out(dtype, from.ndim, from.shape, wanted.order, out, why); s != Status::ok) return s;
   const Status met = meets(out->desc, wanted, why);
   if (met == Status::device) {
     char name[48];
@@ -104,7 +89,36 @@ Status make(const Descriptor& from, const Request& wanted, Casting casting, Borr
     return because(met, why, "a copy is made on the host, %s was asked for", name);
   }
   if (met != Status::ok) return met;
+  if (casting == Casting::same_value) {
+    if (const Status s = check_values(from, dtype, why); s != Status::ok) return s;
+  }
   return allocate(out, why);
+}
+
+Status make_room(DType dtype, int ndim, const std::int64_t* shape, Order order, Borrow* out, Reason* why) noexcept {
+  if (ndim < 0 || ndim > max_ndim) {
+    return because(Status::invalid, why, "%d dimensions: from 0 to %d there can be", ndim, max_ndim);
+  }
+  for (int i = 0; i < ndim; ++i) {
+    if (shape[i] < 0) {
+      return because(Status::invalid, why, "extent %d is %lld, below 0", i, static_cast<Wide>(shape[i]));
+    }
+  }
+  if (order == Order::f && dtype.packed() && ndim > 1) {
+    return because(Status::invalid, why, "elements packed below a byte lie in C order only");
+  }
+  const Status s = lay_out(dtype, ndim, shape, order, out, why);
+  return s == Status::ok ? allocate(out, why) : s;
+}
+
+/// The end of both: `out` holds the memory, or nothing.
+Status keep(Status s, Borrow* out) noexcept {
+  if (s == Status::ok) {
+    detail::hold_parts(*out, free_memory, out->desc.data);
+  } else {
+    drop_dims(*out);
+  }
+  return s;
 }
 
 }  // namespace
@@ -113,13 +127,16 @@ Status copy_as(const Descriptor& from, const Request& wanted, Borrow* out, Reaso
   out->release_fn = nullptr;
   begin(*out);
   const Status s = make(from, wanted, casting, out, why);
-  if (s != Status::ok) {
-    drop_dims(*out);
-    return s;
-  }
-  convert_elements(out->desc, from);
-  detail::hold_parts(*out, [](void* memory) { std::free(memory); }, out->desc.data);
-  return Status::ok;
+  if (s == Status::ok) convert_elements(out->desc, from);
+  return keep(s, out);
+}
+
+Status make_empty(DType dtype, int ndim, const std::int64_t* shape, Order order, Borrow* out, Reason* why) noexcept {
+  out->release_fn = nullptr;
+  begin(*out);
+  const Status s = make_room(dtype, ndim, shape, order, out, why);
+  if (s == Status::ok) out->desc.flags = 0;
+  return keep(s, out);
 }
 
 }  // namespace anyarray

@@ -9,8 +9,8 @@ namespace anyarray {
 /// Own memory starts at a cache line, where every vector instruction may read it.
 inline constexpr std::size_t owned_alignment = 64;
 
-/// Room for so many bytes (for 0 as well), aligned, not initialised; given back by free_memory(), from any thread. Null when
-/// there is none.
+/// Room for so many bytes (for 0 as well), aligned, not initialised; given back by free_memory(), from any thread. Null
+/// when there is none.
 void* allocate_memory(std::int64_t bytes) noexcept;
 void free_memory(void* memory) noexcept;
 

@@ -59,6 +59,9 @@ const Policy& policy_of(Context& cx, const Request* request, Policy* storage) no
 /// The rows that the object's type has, whatever a policy names; 0 with an exception set, which is rare.
 ProtocolMask offered_by_type(Context& cx, PyObject* obj) noexcept;
 
+/// What is told of a trace that failed; always gives null.
+using Reporter = PyObject* (*)(Context&, PyObject* obj, const Request*, Status, Trace&) noexcept;
+
 /// Raises the one error for a failed trace (ExchangeError or NotAnArrayError with .attempts; what was set stays
 /// for `interrupted`; MemoryError for no_memory). Always returns null.
 PyObject* raise_trace(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace) noexcept;

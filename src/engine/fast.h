@@ -9,15 +9,14 @@
 
 namespace anyarray {
 
-/// How an object is to be taken, where nothing but a policy is asked for. With `raise` the one error is set on failure,
-/// as by raise_trace().
+/// How an object is to be taken, where nothing but a policy is asked for.
 struct Call {
   const Policy* policy;
   const Request* request;  ///< that named the policy; null for the default
-  bool raise;
+  Reporter report;         ///< of a failure; null: nobody
 };
-inline constexpr Call quiet_call{&default_policy, nullptr, false};
-inline constexpr Call raising_call{&default_policy, nullptr, true};
+inline constexpr Call quiet_call{&default_policy, nullptr, nullptr};
+inline constexpr Call raising_call{&default_policy, nullptr, raise_trace};
 
 /// take() under the default policy with nothing asked.
 Status take_first(Context& cx, PyObject* obj, Borrow& out, const Call& call) noexcept;
@@ -26,8 +25,8 @@ Status take_first_memoryview(Context& cx, PyObject* obj, Borrow& out, const Call
 /// take() with nothing asked but a policy.
 Status take_by_policy(Context& cx, PyObject* obj, Borrow& out, const Call& call) noexcept;
 /// take() with a request, or under another default policy than the library's; the quick way where nothing but a policy
-/// is asked for. With `raise` the one error is set on failure.
-Status take_as_asked(Context& cx, PyObject* obj, const Request* request, Borrow& out, bool raise) noexcept;
+/// is asked for.
+Status take_as_asked(Context& cx, PyObject* obj, const Request* request, Borrow& out, Reporter report) noexcept;
 
 /// Calls nothing but at its very end, so that no register has to be saved.
 __attribute__((always_inline)) inline Status take_quick(Context& cx, PyObject* obj, Borrow& out,
@@ -36,7 +35,7 @@ __attribute__((always_inline)) inline Status take_quick(Context& cx, PyObject* o
   if (type == cx.ndarray) {
     if (__builtin_expect(numpy_decode_known(cx, obj, out), 1)) {
       out.protocol = static_cast<std::uint8_t>(Protocol::numpy);
-      hold(cx, obj, out, let_go);
+      hold_uncounted(cx, obj, out, let_go_uncounted);
       return Status::ok;
     }
   } else if (type == &PyBytes_Type) {

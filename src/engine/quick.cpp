@@ -12,7 +12,7 @@ namespace {
 __attribute__((noinline)) Status take_all(Context& cx, PyObject* obj, Borrow& out, const Call& call) noexcept {
   Trace trace;
   const Status s = take_planned(cx, obj, *call.policy, nothing_asked, out, trace, 0);
-  if (call.raise && s != Status::ok) raise_trace(cx, obj, call.request, s, trace);
+  if (call.report != nullptr && s != Status::ok) call.report(cx, obj, call.request, s, trace);
   return s;
 }
 
@@ -28,7 +28,7 @@ __attribute__((noinline)) Status take_the_rest(Context& cx, PyObject* obj, Borro
   if (!failure_is_final(*call.policy, row, first, cause)) {
     s = take_planned(cx, obj, *call.policy, nothing_asked, out, trace, tried);
   }
-  if (call.raise && s != Status::ok) raise_trace(cx, obj, call.request, s, trace);
+  if (call.report != nullptr && s != Status::ok) call.report(cx, obj, call.request, s, trace);
   return s;
 }
 
@@ -204,7 +204,7 @@ __attribute__((noinline)) Status take_by_policy(Context& cx, PyObject* obj, Borr
   if (route->quick == Quick::numpy) {
     if (numpy_decode_known(cx, obj, out)) {
       out.protocol = static_cast<std::uint8_t>(Protocol::numpy);
-      hold(cx, obj, out, let_go);
+      hold_uncounted(cx, obj, out, let_go_uncounted);
       return Status::ok;
     }
   } else if (route->quick == Quick::builtin && !PyMemoryView_Check(obj)) {
@@ -217,15 +217,15 @@ __attribute__((noinline)) Status take_by_policy(Context& cx, PyObject* obj, Borr
 }
 
 __attribute__((noinline)) Status take_as_asked(Context& cx, PyObject* obj, const Request* request, Borrow& out,
-                                               bool raise) noexcept {
+                                               Reporter report) noexcept {
   if (request == nullptr || (request->allow == 0 && !request->has_conditions())) {
     Policy storage;
     const Policy& policy = policy_of(cx, request, &storage);
-    return take_by_policy(cx, obj, out, {&policy, request, raise});
+    return take_by_policy(cx, obj, out, {&policy, request, report});
   }
   Trace trace;
   const Status status = take(cx, obj, request, out, trace);
-  if (__builtin_expect(status != Status::ok, 0) && raise) raise_trace(cx, obj, request, status, trace);
+  if (__builtin_expect(status != Status::ok, 0) && report != nullptr) report(cx, obj, request, status, trace);
   return status;
 }
 

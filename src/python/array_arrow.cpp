@@ -46,13 +46,13 @@ PyObject* raise(Status s, const Reason& why) noexcept {
 }
 
 void* take_memory(std::int64_t bytes) noexcept {
-  void* memory = owned_memory(bytes);
+  void* memory = allocate_memory(bytes);
   if (memory == nullptr) PyErr_NoMemory();
   return memory;
 }
 
 void free_owned(const arrow::Values& v) noexcept {
-  for (void* memory : v.owned) std::free(memory);
+  for (void* memory : v.owned) free_memory(memory);
 }
 
 /// The elements in memory of the export's own: row-major without gaps, bools packed. False with MemoryError set.
@@ -70,7 +70,7 @@ bool copy_values(const Descriptor& d, arrow::Values* out) noexcept {
   if (packs) {
     void* bits = take_memory((n + 7) / 8);
     if (bits != nullptr) arrow::pack_bools(rows, n, bits);
-    std::free(copied);
+    free_memory(copied);
     if (bits == nullptr) return false;
     copied = bits;
   }
@@ -93,7 +93,7 @@ bool mark_nat(const Descriptor& d, arrow::Values* out) noexcept {
 }
 
 PyObject* array_capsule(ArrayObject* a, const Descriptor& d, const arrow::Form& form) noexcept {
-  arrow::Values values{d.data, nullptr, 0, {nullptr, nullptr}, nullptr, nullptr};
+  arrow::Values values{d.data, nullptr, 0, {nullptr, nullptr}, free_memory, nullptr, nullptr};
   arrow::Array made;
   Reason why;
   const bool there = (form.as_is || copy_values(d, &values)) && mark_nat(d, &values);

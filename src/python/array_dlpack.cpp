@@ -32,7 +32,7 @@ template <class Managed>
 void deleter(Managed* m) {
   auto* block = static_cast<Block<Managed>*>(m->manager_ctx);
   if (block->array != nullptr) unshare_from_anywhere(block->array);
-  std::free(block->memory);
+  free_memory(block->memory);
   std::free(block);
 }
 
@@ -44,7 +44,7 @@ void capsule_gone(PyObject* capsule) {
   auto* m = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
   auto* block = static_cast<Block<Managed>*>(m->manager_ctx);
   if (block->array != nullptr) unshare(block->array);
-  std::free(block->memory);
+  free_memory(block->memory);
   std::free(block);
 }
 
@@ -151,7 +151,7 @@ PyObject* copy(const Descriptor& d, const Asked& asked) noexcept {
   if (!can_say(asked, flags)) return nullptr;
   Block<Managed>* block = make_block<Managed>(tensor);
   if (block == nullptr) return nullptr;
-  block->memory = owned_memory(d.nbytes());
+  block->memory = allocate_memory(d.nbytes());
   if (block->memory == nullptr) {
     std::free(block);
     return PyErr_NoMemory();
@@ -352,7 +352,7 @@ PyObject* legacy_capsule(ArrayObject* a) noexcept {
 }
 
 PyObject* exported_array(const State& s, const Borrow& b) noexcept {
-  if (b.release_fn == let_go || b.token[0] == nullptr) return nullptr;  // lent: there is no struct
+  if (b.release_fn == let_go_uncounted || b.token[0] == nullptr) return nullptr;  // lent: there is no struct
   // The deleter tells which struct it is; neither is read beyond its end as the other.
   ArrayObject* a = array_of<ManagedTensorVersioned>(b.token[0]);
   if (a == nullptr) a = array_of<ManagedTensor>(b.token[0]);

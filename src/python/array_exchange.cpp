@@ -24,7 +24,7 @@ struct Allocated {
 };
 
 void free_allocated(ManagedTensorVersioned* m) {
-  std::free(m->tensor.data);
+  free_memory(m->tensor.data);
   std::free(m->manager_ctx);
 }
 
@@ -53,10 +53,10 @@ int allocate(Tensor* prototype, ManagedTensorVersioned** out, void* context, Set
   const std::int64_t bytes = checked.desc.nbytes();
   const auto n = static_cast<std::size_t>(like.ndim);
   auto* whole = static_cast<Allocated*>(std::malloc(sizeof(Allocated) + 2 * n * sizeof(std::int64_t)));
-  void* memory = bytes > 0 ? owned_memory(bytes) : nullptr;
+  void* memory = bytes > 0 ? allocate_memory(bytes) : nullptr;
   if (whole == nullptr || (memory == nullptr && bytes > 0)) {
     std::free(whole);
-    std::free(memory);
+    free_memory(memory);
     drop_dims(checked);
     return fail(set_error, context, "MemoryError", "no memory for the tensor");
   }

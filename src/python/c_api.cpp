@@ -20,13 +20,13 @@ namespace table {
 Status borrow(void* context, PyObject* obj, const Request* request, Borrow* out) {
   Context& cx = context_of(context);
   if (request == nullptr && cx.current_policy == nullptr) return take_quick(cx, obj, *out, quiet_call);
-  return take_as_asked(cx, obj, request, *out, false);
+  return take_as_asked(cx, obj, request, *out, nullptr);
 }
 
 Status borrow_or_raise(void* context, PyObject* obj, const Request* request, Borrow* out) {
   Context& cx = context_of(context);
   if (request == nullptr && cx.current_policy == nullptr) return take_quick(cx, obj, *out, raising_call);
-  return take_as_asked(cx, obj, request, *out, true);
+  return take_as_asked(cx, obj, request, *out, raise_trace);
 }
 
 void release(void*, Borrow* borrow) {

@@ -146,7 +146,7 @@ PyObject* whole_array(State& s, PyObject* x) noexcept {
   ArrayObject* a = array_reserve(s);
   if (a == nullptr) return nullptr;
   const Status status = s.cx.current_policy == nullptr ? take_quick(s.cx, x, a->borrow, raising_call)
-                                                       : take_as_asked(s.cx, x, nullptr, a->borrow, true);
+                                                       : take_as_asked(s.cx, x, nullptr, a->borrow, raise_trace);
   if (status == Status::ok) return array_adopt(s, a);
   array_discard(s, a);
   return nullptr;

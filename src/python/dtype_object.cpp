@@ -276,11 +276,46 @@ PyObject* dtype_object(State& s, DType d) noexcept {
   return made.release();
 }
 
+namespace {
+
+KnownSpelling& spelling_slot(State& s, PyObject* o) noexcept {
+  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(o) >> 4;
+  return s.known_spellings[(address ^ address >> 6) % known_spellings_max];
+}
+
+/// Keeps what an object stands for, if it can't come to stand for something else: structs of NumPy can be changed in
+/// place. Classes are kept alive so, but for those that live as long as their libraries.
+void remember_spelling(State& s, PyObject* o, DType d) noexcept {
+  const bool text = PyUnicode_CheckExact(o);
+  const bool heap_class = PyType_Check(o) && (reinterpret_cast<PyTypeObject*>(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
+  if (interned_type(d) != nullptr || heap_class || (PyUnicode_Check(o) && !text)) return;
+  KnownSpelling& known = spelling_slot(s, o);
+  known.dtype = d;
+  Py_XDECREF(std::exchange(known.object, Py_NewRef(o)));
+}
+
+bool read_dtype(State& s, PyObject* o, DType* out) noexcept;
+
+}  // namespace
+
 bool dtype_from_object(State& s, PyObject* o, DType* out) noexcept {
   if (Py_IS_TYPE(o, s.dtype_type)) {
     *out = as_dtype(o)->value;
     return true;
   }
+  const KnownSpelling& known = spelling_slot(s, o);
+  if (known.object == o) {
+    *out = known.dtype;
+    return true;
+  }
+  if (!read_dtype(s, o, out)) return false;
+  remember_spelling(s, o, *out);
+  return true;
+}
+
+namespace {
+
+bool read_dtype(State& s, PyObject* o, DType* out) noexcept {
   if (PyUnicode_Check(o)) {
     if (from_text(o, out) == 1) return true;
     PyErr_Format(
@@ -300,6 +335,8 @@ bool dtype_from_object(State& s, PyObject* o, DType* out) noexcept {
   }
   return found == 1;
 }
+
+}  // namespace
 
 PyObject* dtype_struct(PyObject* module, PyObject* args) {
   State& s = state_of_module(module);

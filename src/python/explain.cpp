@@ -3,17 +3,13 @@
 #include "src/python/state.h"
 
 namespace anyarray {
-namespace {
 
-/// The preset that this policy is: not one that says the same, but the one that was named. "" for any other.
 const char* preset_named(const Policy& p) noexcept {
   for (int i = 0; i < preset_count; ++i) {
     if (&presets[i].policy == &p) return presets[i].name;
   }
   return "";
 }
-
-}  // namespace
 
 PyObject* explain_object(State& s, PyObject* obj, const Request* request) noexcept {
   Borrow borrow;

@@ -97,7 +97,8 @@ bool read_integer(PyObject* o, const char* what, std::int64_t* out) noexcept {
   return false;
 }
 
-/// A sequence of ints, or (for a shape) one int. -1 with an error set.
+}  // namespace
+
 int read_integers(PyObject* o, const char* what, bool one_is_enough, std::int64_t* out) noexcept {
   if (one_is_enough && PyIndex_Check(o) && !PyBool_Check(o)) return read_integer(o, what, out) ? 1 : -1;
   if (!PySequence_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o)) {
@@ -116,8 +117,6 @@ int read_integers(PyObject* o, const char* what, bool one_is_enough, std::int64_
   }
   return static_cast<int>(n);
 }
-
-}  // namespace
 
 PyObject* from_pointer(PyObject* module, PyObject* args, PyObject* keywords) {
   State& s = state_of_module(module);

@@ -43,6 +43,11 @@ PyObject* passed_by(Context& cx, PyObject* obj, const Request* request) noexcept
 }  // namespace
 
 PyObject* raise_trace(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace) noexcept {
+  return raise_failed(cx, obj, request, status, trace, "view");
+}
+
+PyObject* raise_failed(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace,
+                       const char* action) noexcept {
   if (status == Status::interrupted && PyErr_Occurred() != nullptr) return nullptr;
   if (PyErr_Occurred() != nullptr) PyErr_WriteUnraisable(obj);  // left behind by C code of others
   if (status == Status::no_memory) return PyErr_NoMemory();
@@ -53,8 +58,8 @@ PyObject* raise_trace(Context& cx, PyObject* obj, const Request* request, Status
   Ref make(package_function(s, "errors", "make_error"));
   if (!words || !attempts || !policy || !make) return nullptr;
   PyObject* refusal = trace.refusal.exception != nullptr ? trace.refusal.exception : Py_None;
-  Ref error(PyObject_CallFunction(make.get(), "OOsNOOO", obj, words.get(), status_name(status),
-                                  sentence(trace.refusal.reason), refusal, attempts.get(), policy.get()));
+  Ref error(PyObject_CallFunction(make.get(), "OOsNOOOs", obj, words.get(), status_name(status),
+                                  sentence(trace.refusal.reason), refusal, attempts.get(), policy.get(), action));
   if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
   return nullptr;
 }

@@ -10,7 +10,6 @@
 namespace anyarray {
 namespace {
 
-constexpr const char* keyword_names[] = {"policy", "device", "dtype", "ndim", "order", "writable", "allow"};
 constexpr const char* waiver_names[] = {"mask", "grad", "conj", "neg"};
 
 bool add_waiver(PyObject* name, Request* r) noexcept {
@@ -42,17 +41,22 @@ bool read_allow(PyObject* o, Request* r) noexcept {
   return PyErr_Occurred() == nullptr;
 }
 
-bool read_order(PyObject* o, Request* r) noexcept {
+}  // namespace
+
+bool read_order(PyObject* o, Order* out) noexcept {
   if (o == Py_None) return true;
-  if (PyUnicode_Check(o)) {
-    if (PyUnicode_CompareWithASCIIString(o, "A") == 0) return true;
-    if (PyUnicode_CompareWithASCIIString(o, "C") == 0) return r->order = Order::c, true;
-    if (PyUnicode_CompareWithASCIIString(o, "F") == 0) return r->order = Order::f, true;
+  if (PyUnicode_Check(o) && PyUnicode_READY(o) == 0 && PyUnicode_GET_LENGTH(o) == 1) {
+    const Py_UCS4 letter = PyUnicode_READ_CHAR(o, 0);
+    if (letter == 'A') return true;
+    if (letter == 'C') return *out = Order::c, true;
+    if (letter == 'F') return *out = Order::f, true;
   }
   PyErr_Format(PyUnicode_Check(o) ? PyExc_ValueError : PyExc_TypeError,
                "order is 'C', 'F', or None or 'A' for no condition; not %R", o);
   return false;
 }
+
+namespace {
 
 bool read_ndim(PyObject* o, Request* r) noexcept {
   if (o == Py_None) return true;
@@ -85,20 +89,30 @@ bool read_writable(PyObject* o, Request* r) noexcept {
   return true;
 }
 
-bool read_keyword(State& s, const char* name, PyObject* value, ParsedRequest& out) noexcept {
+}  // namespace
+
+bool read_keyword(State& s, Keyword keyword, PyObject* value, ParsedRequest& out) noexcept {
   Request& r = out.request;
-  if (std::strcmp(name, "policy") == 0) return (r.policy = policy_from_object(s, value, &out.policy)) != nullptr;
-  if (std::strcmp(name, "device") == 0) return read_device(value, &r);
-  if (std::strcmp(name, "ndim") == 0) return read_ndim(value, &r);
-  if (std::strcmp(name, "order") == 0) return read_order(value, &r);
-  if (std::strcmp(name, "writable") == 0) return read_writable(value, &r);
-  if (std::strcmp(name, "allow") == 0) return read_allow(value, &r);
-  if (value == Py_None) return true;
-  r.has_dtype = true;
-  return dtype_from_object(s, value, &r.dtype);
+  switch (keyword) {
+    case Keyword::policy:
+      return (r.policy = policy_from_object(s, value, &out.policy)) != nullptr;
+    case Keyword::device:
+      return read_device(value, &r);
+    case Keyword::ndim:
+      return read_ndim(value, &r);
+    case Keyword::order:
+      return read_order(value, &r.order);
+    case Keyword::writable:
+      return read_writable(value, &r);
+    case Keyword::allow:
+      return read_allow(value, &r);
+    default:
+      if (value == Py_None) return true;
+      r.has_dtype = true;
+      return dtype_from_object(s, value, &r.dtype);
+  }
 }
 
-/// ValueError where no row of the policy can give memory on the device that is asked for, whatever the object.
 bool policy_serves(const Request& r) noexcept {
   if (r.policy == nullptr || r.device.type == DeviceType::any) return true;
   for (int i = 0; i < r.policy->n; ++i) {
@@ -121,14 +135,15 @@ bool policy_serves(const Request& r) noexcept {
   return false;
 }
 
-const char* known_keyword(PyObject* name) noexcept {
-  for (const char* k : keyword_names) {
-    if (PyUnicode_CompareWithASCIIString(name, k) == 0) return k;
+int find_keyword(const State& s, PyObject* name) noexcept {
+  for (int i = 0; i < keyword_count; ++i) {
+    if (s.keywords[i] == name) return i;
   }
-  return nullptr;
+  for (int i = 0; i < keyword_count; ++i) {
+    if (PyUnicode_Compare(s.keywords[i], name) == 0) return i;
+  }
+  return -1;
 }
-
-}  // namespace
 
 bool parse_request(State& s, const char* function, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames,
                    ParsedRequest& out) noexcept {
@@ -140,14 +155,14 @@ bool parse_request(State& s, const char* function, PyObject* const* args, Py_ssi
   const Py_ssize_t n = kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0;
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* name = PyTuple_GET_ITEM(kwnames, i);
-    const char* known = known_keyword(name);
-    if (known == nullptr) {
+    const int known = find_keyword(s, name);
+    if (known < 0 || known >= view_keywords) {
       PyErr_Format(PyExc_TypeError,
                    "%s() has no keyword %R; there are: policy, device, dtype, ndim, order, writable, allow", function,
                    name);
       return false;
     }
-    if (!read_keyword(s, known, args[nargs + i], out)) return false;
+    if (!read_keyword(s, static_cast<Keyword>(known), args[nargs + i], out)) return false;
   }
   return policy_serves(out.request);
 }

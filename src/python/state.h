@@ -47,6 +47,11 @@ inline unsigned slot_of(DType d, unsigned slots) noexcept {
 
 struct ArrayObject;
 
+/// Keywords of view(), and then the other ones of asarray() and its kin.
+enum class Keyword : std::uint8_t { policy, device, dtype, ndim, order, writable, allow, copy, casting, out };
+inline constexpr int view_keywords = 7;
+inline constexpr int keyword_count = 10;
+
 /// What an element type can be served over (capability bits), once asked.
 struct KnownCapabilities {
   DType dtype;
@@ -71,6 +76,13 @@ struct KnownNumpyDType {
   PyObject* object = nullptr;
 };
 inline constexpr unsigned known_numpy_dtypes_max = 64;
+
+/// What stood for a dtype, and will again: a str, or a dtype object of a library.
+struct KnownSpelling {
+  PyObject* object = nullptr;
+  DType dtype;
+};
+inline constexpr unsigned known_spellings_max = 64;
 
 struct State {
   Context cx;
@@ -104,7 +116,9 @@ struct State {
   int dealloc_depth = 0;
   FastTarget fast_targets[fast_targets_max];
   int n_fast_targets = 0;
+  PyObject* keywords[keyword_count] = {};  ///< interned names, as Keyword counts them
   KnownNumpyDType known_numpy_dtypes[known_numpy_dtypes_max];  ///< direct-mapped
+  KnownSpelling known_spellings[known_spellings_max];          ///< the same, by the object's address
 };
 
 struct ArrayObject {
@@ -149,6 +163,9 @@ State* state_here() noexcept;
 PyModuleDef& engine_definition() noexcept;
 /// Of the module that made the type. Null with an exception set.
 State* state_of_type(PyTypeObject* type) noexcept;
+
+// functions.cpp
+extern PyMethodDef module_functions[];
 
 // package.cpp
 /// Notes the name of the package that the module is in. False with an exception set.
@@ -289,6 +306,14 @@ struct ParsedRequest {
   Request request;
   Policy policy;  ///< where one was given as a sequence
 };
+/// The Keyword of this name, or -1. Most names are interned, and so found by their address.
+int find_keyword(const State& s, PyObject* name) noexcept;
+/// Reads an order; None is any, and changes nothing. False with TypeError or ValueError set.
+bool read_order(PyObject* o, Order* out) noexcept;
+/// Reads one of view()'s. False with TypeError or ValueError set.
+bool read_keyword(State& s, Keyword keyword, PyObject* value, ParsedRequest& out) noexcept;
+/// ValueError where no row of the policy can give memory on the device that is asked for, whatever the object.
+bool policy_serves(const Request& r) noexcept;
 /// False with TypeError or ValueError set. `args[0]` is the object.
 bool parse_request(State& s, const char* function, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames,
                    ParsedRequest& out) noexcept;
@@ -311,6 +336,9 @@ PyObject* array_item(PyObject* self, PyObject*);
 // raise.cpp
 /// The attempts as a tuple of plain tuples (protocol, attribute, status, reason, exception, ns).
 PyObject* attempts_tuple(Trace& trace) noexcept;
+/// raise_trace() for what was to be done with the object: "view", or another action of errors.py.
+PyObject* raise_failed(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace,
+                       const char* action) noexcept;
 
 // convert.cpp
 PyObject* convert(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
@@ -325,10 +353,26 @@ PyObject* to_legacy_capsule(PyObject* module, PyObject* array);
 PyObject* copy_of(PyObject* module, PyObject* array);
 PyObject* overlap_of(PyObject* module, PyObject* array);
 
+// asarray.cpp, copyto.cpp, empty.cpp
+PyObject* asarray(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+PyObject* explain_asarray(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+PyObject* copyto(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+PyObject* empty(PyObject* module, PyObject* args, PyObject* keywords);
+PyObject* empty_like(PyObject* module, PyObject* args, PyObject* keywords);
+PyObject* can_cast_objects(PyObject* module, PyObject* args, PyObject* keywords);
+PyObject* promote_types(PyObject* module, PyObject* args);
+PyObject* get_num_threads(PyObject* module, PyObject*);
+PyObject* set_num_threads_object(PyObject* module, PyObject* number);
+
 // explain.cpp
+/// The preset that this policy is: not one that says the same, but the one that was named. "" for any other.
+const char* preset_named(const Policy& p) noexcept;
 PyObject* explain_object(State& s, PyObject* obj, const Request* request) noexcept;
 
 // produced.cpp
+/// Reads a sequence of ints, or (for a shape, with `one_is_enough`) one int: how many there were, at most max_ndim; -1
+/// with an error set, which calls them `what`.
+int read_integers(PyObject* o, const char* what, bool one_is_enough, std::int64_t* out) noexcept;
 /// A new Array over memory of its maker's own; see CApi::produce. Null with ValueError or MemoryError.
 PyObject* produce_array(State& s, const Descriptor& parts, PyObject* owner, void (*release)(void*),
                         void* what) noexcept;

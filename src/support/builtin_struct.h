@@ -40,22 +40,22 @@ inline PyMemoryViewObject* memoryview_of(void* p) noexcept { return static_cast<
 
 inline void release_bytearray(Borrow* b) noexcept {
   --bytearray_of(b->owner)->ob_exports;
-  let_go(b);
+  let_go_uncounted(b);
 }
 
 inline void release_memoryview(Borrow* b) noexcept {
   --memoryview_of(b->owner)->exports;
-  let_go(b);
+  let_go_uncounted(b);
 }
 
 inline void release_array(Borrow* b) noexcept {
   --array_of(b->owner)->exports;
-  let_go(b);
+  let_go_uncounted(b);
 }
 
 inline void lock_memoryview(Context& cx, PyObject* obj, Borrow& out) noexcept {
   ++memoryview_of(obj)->exports;
-  hold(cx, obj, out, release_memoryview);
+  hold_uncounted(cx, obj, out, release_memoryview);
 }
 
 /// Whether the memoryview's memory is gone.
@@ -85,13 +85,13 @@ inline bool asks_exporter(const PyMemoryViewObject* mv) noexcept {
 inline void take_bytes(Context& cx, PyObject* obj, Borrow& out) noexcept {
   builtin::describe(PyBytes_AS_STRING(obj), PyBytes_GET_SIZE(obj), make_dtype(TypeCode::uint, 8), 1, flag_readonly,
                     out);
-  hold(cx, obj, out, let_go);
+  hold_uncounted(cx, obj, out, let_go_uncounted);
 }
 
 inline void take_bytearray(Context& cx, PyObject* obj, Borrow& out) noexcept {
   builtin::describe(PyByteArray_AS_STRING(obj), PyByteArray_GET_SIZE(obj), make_dtype(TypeCode::uint, 8), 1, 0, out);
   ++builtin::bytearray_of(obj)->ob_exports;
-  hold(cx, obj, out, builtin::release_bytearray);
+  hold_uncounted(cx, obj, out, builtin::release_bytearray);
 }
 
 /// Sets cx.array_type once the module array is loaded and its type's struct is the one above: a probe is made of it,
@@ -108,7 +108,7 @@ inline bool take_array(Context& cx, PyObject* obj, Borrow& out) noexcept {
   if (__builtin_expect(dtype.bits != 8 * itemsize, 0)) return false;
   builtin::describe(a->items, Py_SIZE(obj), dtype, itemsize, 0, out);
   ++builtin::array_of(obj)->exports;
-  hold(cx, obj, out, builtin::release_array);
+  hold_uncounted(cx, obj, out, builtin::release_array);
   return true;
 }
 

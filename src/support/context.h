@@ -28,6 +28,9 @@ enum Traits : std::uint32_t {
   trait_exact_table = 1u << 9,  ///< its exchange table fills the whole tensor, or gives an error code and an exception
 };
 
+/// In Request::allow, where asarray() sets it: __array__ isn't asked to leave the memory as it is.
+inline constexpr std::uint32_t allow_copy = 1u << 31;
+
 /// How take_first() begins with a type.
 enum class Quick : std::uint8_t {
   never,            ///< not at all: questions come first
@@ -86,7 +89,7 @@ struct Names {
 inline constexpr int route_cache_size = 512;  // a power of two
 
 struct Context {
-  std::int64_t live = 0;  ///< borrows that are held now
+  std::int64_t live = 0;  ///< borrows that are held now, but for those of hold_uncounted()
   // Types known by address; null until their library is seen.
   PyTypeObject* ndarray = nullptr;
   PyTypeObject* masked_array = nullptr;
@@ -114,19 +117,28 @@ __attribute__((always_inline)) inline Status find_attribute(const Context& cx, P
   return found == 0 ? Status::not_offered : reading_raised(why);
 }
 
-/// Fills what every adapter fills alike: the owner (a new strong reference), the context, the release function.
-inline void hold(Context& cx, PyObject* obj, Borrow& out, void (*release_fn)(Borrow*) noexcept) noexcept {
+/// Fills what every adapter fills alike: the owner (a new strong reference), the context, the release function. For
+/// rows whose whole price is a few nanoseconds, of which counting takes one: what lets go then must not read the
+/// context.
+inline void hold_uncounted(Context& cx, PyObject* obj, Borrow& out, void (*release_fn)(Borrow*) noexcept) noexcept {
   Py_INCREF(obj);
   out.owner = obj;
   out.context = &cx;
   out.release_fn = release_fn;
+}
+/// What such a release function ends with: the owner goes.
+inline void let_go_uncounted(Borrow* b) noexcept { Py_DECREF(static_cast<PyObject*>(b->owner)); }
+
+/// The same for every other row; held borrows are counted.
+inline void hold(Context& cx, PyObject* obj, Borrow& out, void (*release_fn)(Borrow*) noexcept) noexcept {
+  hold_uncounted(cx, obj, out, release_fn);
   ++cx.live;
 }
 
-/// What every release function ends with: the owner goes, the count falls.
+/// What every release function of those ends with: the owner goes, the count falls.
 inline void let_go(Borrow* b) noexcept {
   --static_cast<Context*>(b->context)->live;
-  Py_DECREF(static_cast<PyObject*>(b->owner));
+  let_go_uncounted(b);
 }
 
 /// The same for a row whose token[0] is a second object that is held: what the attribute gave.

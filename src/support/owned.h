@@ -2,18 +2,25 @@
 // Memory of our own behind a borrow, for results that no producer lends: copies, and what pickles carry. Freed with the
 // borrow. May include the core's public headers and the context of an interpreter.
 #pragma once
-#include <cstdlib>
-
 #include "anyarray/descriptor.h"
+#include "src/copy/memory.h"
 #include "src/support/context.h"
 
 namespace anyarray {
 
-/// Own memory starts at a cache line, where every vector instruction may read it.
-inline constexpr std::size_t owned_alignment = 64;
+/// From so many bytes on a copy gives up the GIL.
+inline constexpr std::int64_t gil_bytes = std::int64_t{1} << 20;
 
-/// Room for so many bytes (for 0 as well), aligned, not initialised; freed by std::free. Null when there is none.
-void* owned_memory(std::int64_t bytes) noexcept;
+/// Runs `copy`, which calls nothing of Python, on so many bytes. Others may run meanwhile: the caller holds what the
+/// source lies in (a `Reading` keeps an Array from being released), and nobody else has the target yet, or knows.
+template <class F>
+Status run_copy(std::int64_t bytes, F&& copy) noexcept {
+  if (bytes < gil_bytes) return copy();
+  PyThreadState* const thread = PyEval_SaveThread();
+  const Status s = copy();
+  PyEval_RestoreThread(thread);
+  return s;
+}
 
 /// Fills `out` with new memory on the host for elements of this type, column-major where `fortran` is set, else
 /// row-major; its owner is None. False with MemoryError set. Preconditions: validate() passes for such an array; packed

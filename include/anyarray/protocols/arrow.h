@@ -98,12 +98,13 @@ struct Form {
 
 /// Memory of the elements of a form, without gaps; bools packed, the lowest bit of a byte first. It is kept until the
 /// array that is made of it, and every child that was moved out of that, is released: then, on whichever thread this
-/// was, `owned` is freed (std::free) and drop(what) called. Each of them may be null.
+/// was, each `owned` goes to free() and drop(what) is called. What is null of these is left out.
 struct Values {
   const void* data;      ///< may be null when there are no elements
   const void* validity;  ///< a bitmap of the elements, 0: null; null when there are no nulls
   std::int64_t nulls;
   void* owned[2];
+  void (*free)(void* memory);  ///< for `owned`
   void (*drop)(void* what);
   void* what;
 };

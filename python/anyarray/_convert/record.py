@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The account of one conversion: which way it went, and why."""
+"""The account of one conversion, to another library or by `asarray`: which way it went, and why."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from .._consumers import describe
+from ..errors import Attempt, ExchangeError, type_name
 from ..explanation import Explanation
 
 if TYPE_CHECKING:
@@ -17,14 +19,14 @@ Way = Literal["itself", "shared", "copied", "refused"]
 
 @dataclasses.dataclass(frozen=True)
 class Conversion:
-    """What `convert` does with an object. Holds neither the object nor its memory.
+    """What `convert`, or `asarray`, does with an object. Holds neither the object nor its memory.
 
     Attributes
     ----------
     object_type, target : str
-        Full name of the object's type; the library it was to go to.
+        Full name of the object's type; the library it was to go to, which is "anyarray" for `asarray`.
     way : str
-        "itself": the object is of that library already. "shared": the result shows the same memory. "copied".
+        "itself": the object is of that library already, and needs no change. "shared": the result shows the same memory. "copied".
         "refused".
     protocol : str or None
         The row of the registry over which the object was taken.
@@ -35,7 +37,7 @@ class Conversion:
     shape, dtype, device, readonly : tuple of int, DType, Device, bool
         What was taken; None where nothing was.
     error : str
-        The text of the error that `convert` raises; "" where it raises none.
+        The text of the error that is raised; "" where there is none.
     explanation : Explanation or None
         How the object was taken, protocol by protocol; None for "itself".
     """
@@ -55,7 +57,7 @@ class Conversion:
 
     @property
     def ok(self) -> bool:
-        """Whether `convert` succeeds."""
+        """Whether it succeeds."""
         return self.way != "refused"
 
     @property
@@ -76,3 +78,67 @@ class Conversion:
         if self.error and not why:
             why = self.error.splitlines()
         return "\n".join([head, *(f"  {line}" for line in why)])
+
+
+def make_record(
+    obj: object,
+    way: Way,
+    policy: str,
+    request: str,
+    preset: str,
+    facts: tuple[str | None, tuple[int, ...], DType, Device, bool] | None,
+    reasons: list[str] | None,
+    error: ExchangeError | None,
+    rows: tuple[tuple[Any, ...], ...],
+) -> Conversion:
+    """Make the account of `asarray`; called by the extension with what it noted.
+
+    Parameters
+    ----------
+    obj : object
+        What was given.
+    way : str
+        As in `Conversion`.
+    policy, request, preset : str
+        The policy, as its repr; what was asked for, in words; the preset that the policy is, or "".
+    facts : tuple or None
+        Of what was taken: protocol, shape, dtype, device, readonly.
+    reasons : list of str or None
+        Why a copy was needed.
+    error : ExchangeError or None
+        What `asarray` raises.
+    rows : tuple of tuple
+        The fields of each Attempt.
+    """
+    protocol, shape, dtype, device, readonly = facts or (None, None, None, None, None)
+    attempts = tuple(Attempt(*row) for row in rows)
+    served = [a for a in attempts if a.status == "ok"]
+    explanation = Explanation(
+        object_type=type_name(obj),
+        policy=policy,
+        consumer=describe(preset),
+        request=request,
+        status="ok" if served else attempts[-1].status if attempts else "not offered",
+        protocol=protocol,
+        shape=shape,
+        dtype=dtype,
+        device=device,
+        readonly=readonly,
+        facts="",
+        error="" if error is None else str(error),
+        attempts=attempts,
+    )
+    return Conversion(
+        object_type=type_name(obj),
+        target="anyarray",
+        way=way,
+        protocol=protocol,
+        entry="an Array",
+        reasons=tuple(reasons or ()),
+        shape=shape,
+        dtype=dtype,
+        device=device,
+        readonly=readonly,
+        error="" if error is None else str(error),
+        explanation=None if way == "itself" else explanation,
+    )

@@ -8,8 +8,12 @@
 namespace anyarray::adapters {
 namespace {
 
-/// __array__(copy=False), or __array__() for one that refuses the word. Null with an exception set.
-PyObject* call(Context& cx, PyObject* method, bool* old) noexcept {
+/// __array__(copy=False), or __array__() for one that refuses the word, or may copy. Null with an exception set.
+PyObject* call(Context& cx, PyObject* method, bool may_copy, bool* old) noexcept {
+  if (may_copy) {
+    *old = true;
+    return PyObject_CallNoArgs(method);
+  }
   PyObject* arguments[2] = {nullptr, Py_False};
   PyObject* result = PyObject_Vectorcall(method, arguments + 1, PY_VECTORCALL_ARGUMENTS_OFFSET, cx.names.kw_copy);
   if (result != nullptr || PyErr_ExceptionMatches(PyExc_TypeError) == 0) return result;
@@ -30,7 +34,7 @@ Status array_method(Context& cx, PyObject* obj, const Route&, const Request& req
   if (found != Status::ok) return found;
   Ref method(attribute);
   bool old = false;
-  Ref array(call(cx, method.get(), &old));
+  Ref array(call(cx, method.get(), (request.allow & allow_copy) != 0, &old));
   if (!array) return producer_raised(why);
   if (Py_TYPE(array.get()) != cx.ndarray) {
     numpy_seen(cx);  // the call may have been what imported NumPy, or numpy.ma

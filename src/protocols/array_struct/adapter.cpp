@@ -11,6 +11,12 @@
 namespace anyarray::adapters {
 namespace {
 
+// token[0]: the capsule.
+void release_capsule(Borrow* b) noexcept {
+  Py_DECREF(static_cast<PyObject*>(b->token[0]));
+  let_go_uncounted(b);
+}
+
 /// What a void type's bytes are. The struct names a kind and a size alone, under which structs, bfloat16 and plain
 /// bytes are the same; only a descr tells.
 Status read_void(const typestr::ArrayInterface& facts, DType* out, Failure& why) noexcept {
@@ -84,7 +90,7 @@ Status array_struct(Context& cx, PyObject* obj, const Route& route, const Reques
   }
   if ((route.traits & trait_dict_readonly) != 0) out.desc.flags |= flag_readonly;
   out.token[0] = held.release();
-  hold(cx, obj, out, let_go_of_both);
+  hold_uncounted(cx, obj, out, release_capsule);
   return Status::ok;
 }
 

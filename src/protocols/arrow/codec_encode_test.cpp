@@ -79,7 +79,7 @@ std::vector<unsigned char> rows(const Descriptor& d) {
 int dropped = 0;
 void drop(void* count) { ++*static_cast<int*>(count); }
 
-ar::Values values_of(void* data) { return {data, nullptr, 0, {nullptr, nullptr}, drop, &dropped}; }
+ar::Values values_of(void* data) { return {data, nullptr, 0, {nullptr, nullptr}, std::free, drop, &dropped}; }
 
 /// Reads back what form and values give.
 void read_back(const ar::Form& form, const ar::Values& values, const Descriptor& d) {

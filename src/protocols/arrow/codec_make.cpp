@@ -59,7 +59,9 @@ void release_level(Struct* s) {
   if (block->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const Values v = block->values;
   std::free(block);
-  for (void* memory : v.owned) std::free(memory);
+  for (void* memory : v.owned) {
+    if (memory != nullptr) v.free(memory);
+  }
   if (v.drop != nullptr) v.drop(v.what);
 }
 

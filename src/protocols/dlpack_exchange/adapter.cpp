@@ -58,7 +58,7 @@ __attribute__((noinline)) Status finish_lent(Context& cx, PyObject* obj, const d
                                              Failure& why) noexcept {
   if (PyErr_Occurred() != nullptr) return producer_raised(why);
   if (const Status s = dlpack::decode(lent, 0, out, &why.reason); s != Status::ok) return s;
-  hold(cx, obj, out, let_go);
+  hold_uncounted(cx, obj, out, let_go_uncounted);
   return Status::ok;
 }
 
@@ -72,7 +72,7 @@ __attribute__((always_inline)) inline Status lend(Context& cx, PyObject* obj, co
   const int result = api.dltensor_from_py_object_no_sync(obj, &lent);
   if (__builtin_expect(result != 0, 0)) return refused(result, why);
   if (__builtin_expect((exact || PyErr_Occurred() == nullptr) && dlpack::decode_usual(lent, 0, out), 1)) {
-    hold(cx, obj, out, let_go);
+    hold_uncounted(cx, obj, out, let_go_uncounted);
     return Status::ok;
   }
   return finish_lent(cx, obj, lent, out, why);

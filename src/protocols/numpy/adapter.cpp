@@ -7,7 +7,7 @@ namespace anyarray::adapters {
 
 Status numpy(Context& cx, PyObject* obj, const Route&, const Request&, Borrow& out, Failure& why) noexcept {
   const Status s = numpy_decode(cx, obj, out, why);
-  if (s == Status::ok) hold(cx, obj, out, let_go);
+  if (s == Status::ok) hold_uncounted(cx, obj, out, let_go_uncounted);
   return s;
 }
 

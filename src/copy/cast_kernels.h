@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops that turn numbers into others, one after the other in memory and in the machine's byte order: a table of
+// them for each instruction set, all of one body (cast_body.h). The C headers alone.
+#pragma once
+#include <cstdint>
+
+namespace anyarray {
+
+/// Numbers that each have a loop to each other.
+enum class NumberType : std::uint8_t { boolean, i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, bf16 };
+inline constexpr int number_count = 13;
+
+/// Floats of at most 8 bits, a byte each, in the order of their TypeCodes: they come from float32 and become it.
+inline constexpr int narrow_count = 11;
+
+/// Turns `n` numbers; n is a multiple of kernel_step. `arg` is the kernel's own.
+using Kernel = void (*)(char* to, const char* from, std::int64_t n, std::uint64_t arg) noexcept;
+inline constexpr std::int64_t kernel_step = 16;
+
+struct CastKernels {
+  Kernel cast[number_count][number_count];  ///< [from][to]; null where nothing changes
+  Kernel decode[narrow_count];              ///< to float32
+  Kernel encode[narrow_count];              ///< of float32
+  Kernel whole[number_count];  ///< float32 that were narrow, to integers: NaN become 0, infinities the last there is
+  Kernel stream;               ///< moves n bytes past the caches to a multiple of 16
+};
+
+extern const CastKernels cast_kernels_baseline;
+extern const CastKernels cast_kernels_avx2;
+extern const CastKernels cast_kernels_avx512;
+
+/// Those of chosen_isa().
+const CastKernels& cast_kernels() noexcept;
+
+}  // namespace anyarray
