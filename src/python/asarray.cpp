@@ -86,18 +86,6 @@ PyObject* small_copy(State& s, const Descriptor& d, const AsArray& asked) noexce
   return nullptr;
 }
 
-/// What a trace came to: nothing was offered, and nothing lies outside of the policy.
-bool offers_nothing(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace) noexcept {
-  if (trace.refusal.reason.text[0] != '\0') return false;
-  for (int i = 0; i < trace.size(); ++i) {
-    const Status s = trace.at(i).status;
-    if (s != Status::not_offered && s != Status::not_tried) return false;
-  }
-  Policy storage;
-  return status == Status::not_offered && (offered_by_type(cx, obj) & ~policy_of(cx, request, &storage).mask) == 0 &&
-         PyErr_Occurred() == nullptr;
-}
-
 /// What the engine is asked with, and where its reporter leaves what it did. The request comes first: by its address
 /// the reporter finds the rest.
 struct Taking {
@@ -137,8 +125,8 @@ bool ask_again(Context& cx, PyObject* obj, Taking& taking, Trace& trace) noexcep
 PyObject* report(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace) noexcept {
   auto* const taking = reinterpret_cast<Taking*>(const_cast<Request*>(request));
   if (status != Status::interrupted && status != Status::no_memory) {
-    if (offers_nothing(cx, obj, request, status, trace)) return nullptr;
-    if (PyErr_Occurred() == nullptr && taking->may_copy && goes_on(status)) {
+    if (offers_nothing(cx, obj, request, status, trace) || PyErr_Occurred() != nullptr) return nullptr;
+    if (taking->may_copy && goes_on(status)) {
       taking->served = ask_again(cx, obj, *taking, trace);
       if (taking->served || PyErr_Occurred() != nullptr) return nullptr;
     }

@@ -39,7 +39,7 @@ class Conversion:
     error : str
         The text of the error that is raised; "" where there is none.
     explanation : Explanation or None
-        How the object was taken, protocol by protocol; None for "itself".
+        How the object was taken, protocol by protocol; None where none was needed, as for "itself".
     """
 
     object_type: str
@@ -142,5 +142,5 @@ def make_record(
         device=device,
         readonly=readonly,
         error="" if error is None else str(error),
-        explanation=None if way == "itself" else explanation,
+        explanation=explanation if attempts else None,
     )
