@@ -71,19 +71,16 @@ PyObject* need_words(State& s, unsigned all, const Descriptor& d, const AsArray&
   return ok ? words.release() : nullptr;
 }
 
-/// A copy of few elements, where no value has to be looked at. Null without an exception elsewhere.
-PyObject* small_copy(State& s, const Descriptor& d, const AsArray& asked) noexcept {
+/// Fills `out` with a copy of few elements, where no value has to be looked at. False, and nothing done, elsewhere.
+__attribute__((always_inline)) inline bool small_copy(State& s, const Descriptor& d, const AsArray& asked,
+                                                      Borrow& out) noexcept {
   const DType dtype = asked.dtype_of(d.dtype);
-  if (d.strides == nullptr || !host_readable(d.device.type)) return nullptr;
+  if (d.strides == nullptr || !host_readable(d.device.type)) return false;
   if (dtype != d.dtype &&
       (asked.casting == Casting::same_value || can_cast(d.dtype, dtype, asked.casting) != Status::ok)) {
-    return nullptr;
+    return false;
   }
-  ArrayObject* const made = array_reserve(s);
-  if (made == nullptr) return nullptr;
-  if (few_copied(s.cx, d, dtype, order_of_copy(d, asked.order) == Order::f, made->borrow)) return array_adopt(s, made);
-  array_discard(s, made);
-  return nullptr;
+  return few_copied(s.cx, d, dtype, order_of_copy(d, asked.order) == Order::f, out);
 }
 
 /// What the engine is asked with, and where its reporter leaves what it did. The request comes first: by its address
@@ -266,10 +263,9 @@ class Run {
   }
 
   PyObject* fresh(const Descriptor& d, std::uint8_t row) noexcept {
-    if (PyObject* const small = small_copy(s_, d, asked_); small != nullptr || PyErr_Occurred() != nullptr)
-      return small;
     ArrayObject* const made = array_reserve(s_);
     if (made == nullptr) return nullptr;
+    if (small_copy(s_, d, asked_, made->borrow)) return array_adopt(s_, made);
     Request wanted;
     Reason why;
     wanted.has_dtype = true;
@@ -348,17 +344,20 @@ PyObject* make_array(State& s, PyObject* obj, AsArray& asked, Account* account) 
 namespace {
 
 /// An ndarray, where nothing is asked of the engine, and nothing is written to but new memory: read in place, and
-/// copied without being held. Null without an exception: the usual way goes on.
+/// copied without being held. Between the two nothing is allocated that could run the collector, and so anybody's code.
+/// Null without an exception: the usual way goes on.
 __attribute__((noinline)) PyObject* from_ndarray(State& s, PyObject* obj, const AsArray& asked) noexcept {
-  Borrow b;
-  begin(b);
-  if (!numpy_decode_known(s.cx, obj, b)) return nullptr;
-  if (needs(b.desc, asked, false) != 0) {
-    return asked.copies != Copies::never ? small_copy(s, b.desc, asked) : nullptr;
-  }
   ArrayObject* const a = array_reserve(s);
   if (a == nullptr) return nullptr;
-  if (take_quick(s.cx, obj, a->borrow, quiet_call) == Status::ok) return array_adopt(s, a);
+  Borrow b;
+  begin(b);
+  if (numpy_decode_known(s.cx, obj, b)) {
+    if (needs(b.desc, asked, false) == 0) {
+      if (take_quick(s.cx, obj, a->borrow, quiet_call) == Status::ok) return array_adopt(s, a);
+    } else if (asked.copies != Copies::never && small_copy(s, b.desc, asked, a->borrow)) {
+      return array_adopt(s, a);
+    }
+  }
   array_discard(s, a);
   return nullptr;
 }

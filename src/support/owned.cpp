@@ -21,9 +21,9 @@ void convert(const Descriptor& to, const Descriptor& from) noexcept {
   });
 }
 
-}  // namespace
-
-bool owned_few(Context& cx, DType dtype, int ndim, const std::int64_t* shape, bool fortran, Borrow& out) noexcept {
+/// owned_few(), where a call would be felt.
+__attribute__((always_inline)) inline bool make_few(Context& cx, DType dtype, int ndim, const std::int64_t* shape,
+                                                    bool fortran, Borrow& out) noexcept {
   if (ndim > inline_ndim || dtype.packed()) return false;
   begin(out);
   std::int64_t* const extents = reserve_dims(out, ndim);
@@ -47,8 +47,14 @@ bool owned_few(Context& cx, DType dtype, int ndim, const std::int64_t* shape, bo
   return true;
 }
 
+}  // namespace
+
+bool owned_few(Context& cx, DType dtype, int ndim, const std::int64_t* shape, bool fortran, Borrow& out) noexcept {
+  return make_few(cx, dtype, ndim, shape, fortran, out);
+}
+
 bool owned_borrow(Context& cx, DType dtype, int ndim, const std::int64_t* shape, bool fortran, Borrow& out) noexcept {
-  if (owned_few(cx, dtype, ndim, shape, fortran, out)) return true;
+  if (make_few(cx, dtype, ndim, shape, fortran, out)) return true;
   if (make_empty(dtype, ndim, shape, fortran ? Order::f : Order::c, &out, nullptr) != Status::ok) {
     PyErr_NoMemory();
     return false;
@@ -111,7 +117,7 @@ bool move_few(const Descriptor& to, const Descriptor& from, bool fortran) noexce
 }  // namespace
 
 bool few_copied(Context& cx, const Descriptor& from, DType dtype, bool fortran, Borrow& out) noexcept {
-  if (!owned_few(cx, dtype, from.ndim, from.shape, fortran, out)) return false;
+  if (!make_few(cx, dtype, from.ndim, from.shape, fortran, out)) return false;
   if (!move_few(out.desc, from, fortran)) convert_elements(out.desc, from);
   out.desc.flags = flag_copied;
   return true;
