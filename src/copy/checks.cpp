@@ -111,7 +111,7 @@ Status check_values(const Descriptor& from, DType to, Reason* why) noexcept {
 }
 
 Status check_apart(const Descriptor& to, Reason* why) noexcept {
-  if (to.strides == nullptr) return Status::ok;
+  if (to.c_contiguous()) return Status::ok;
   // What can be looked at in some milliseconds.
   constexpr std::int64_t few = 1 << 16;
   const std::int64_t itemsize = to.dtype.itemsize();

@@ -40,10 +40,6 @@ void convert_elements(const Descriptor& to, const Descriptor& from) noexcept {
                 {static_cast<std::size_t>(to.dtype.itemsize()), turn});
 }
 
-bool has_conversion(DType to, DType from) noexcept {
-  return has_cast(to, from) || has_time_cast(to, from) || has_text_cast(to, from);
-}
-
 std::int64_t first_changed_value(const Descriptor& from, DType to) noexcept {
   if (to.is_time()) return first_changed_time(from, to);
   if (has_text_cast(to, from.dtype)) return first_cut(from, to);

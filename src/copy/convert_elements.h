@@ -9,10 +9,6 @@ namespace anyarray {
 /// the host can read and write them, can_cast() says ok (unsafe), the shapes are equal, and they share no byte.
 void convert_elements(const Descriptor& to, const Descriptor& from) noexcept;
 
-/// Whether elements of `from` can be turned into elements of `to` at all, whatever is lost. For types that differ in
-/// more than their byte order.
-bool has_conversion(DType to, DType from) noexcept;
-
 /// The first element of `from`, by its number in C order, that would have another value in `to`; -1 where each keeps
 /// it. Preconditions: has_conversion(); the host can read.
 std::int64_t first_changed_value(const Descriptor& from, DType to) noexcept;
