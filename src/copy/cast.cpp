@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "src/copy/caches.h"
 #include "src/copy/cast_layouts.h"
 #include "src/copy/move.h"
 #include "src/copy/rules.h"
@@ -13,8 +14,6 @@
 namespace anyarray {
 namespace {
 
-/// From so many bytes written on, memory is written past the caches, which couldn't hold them anyway.
-constexpr std::int64_t bytes_for_stream = std::int64_t{4} << 20;
 constexpr std::int64_t line = 64;
 
 struct Flat {
@@ -77,7 +76,8 @@ void cast_flat(const CastJob& job, char* to, const char* from, std::int64_t n) n
   const std::int64_t bytes = n * (c.bits[0] + c.bits[c.steps]) / 8;
   Flat flat{job, to, from, false};
   if (bytes < bytes_for_threads) return flat_part(&flat, 0, n);
-  flat.stream = n * bytes_to(c) >= bytes_for_stream && job.turn_to <= 1 &&
+  // What the caches couldn't hold is written past them.
+  flat.stream = bytes >= last_cache() && !c.packed_to && job.turn_to <= 1 &&
                 reinterpret_cast<std::uintptr_t>(to) % static_cast<std::uintptr_t>(bytes_to(c)) == 0;
   in_parts(n, job.block, bytes, flat_part, &flat);
 }

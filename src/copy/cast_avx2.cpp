@@ -18,7 +18,7 @@ namespace cast_avx2 {
 namespace {
 
 constexpr int lanes = 8;
-#include "src/copy/cast_vectors.h"
+#include "src/copy/cast_vectors.inc.h"
 
 ANYARRAY_INLINE I32 joined(HalfI32 lo, HalfI32 hi) noexcept {
   return reinterpret_cast<I32>(_mm256_set_m128i(reinterpret_cast<__m128i>(hi), reinterpret_cast<__m128i>(lo)));
@@ -70,7 +70,7 @@ void stream(char* to, const char* from, std::int64_t n, std::uint64_t) noexcept 
   }
 }
 
-#include "src/copy/cast_body.h"
+#include "src/copy/cast_body.inc.h"
 
 }  // namespace
 }  // namespace cast_avx2

@@ -17,7 +17,7 @@ namespace cast_baseline {
 namespace {
 
 constexpr int lanes = 4;
-#include "src/copy/cast_vectors.h"
+#include "src/copy/cast_vectors.inc.h"
 
 template <class V, class W>
 ANYARRAY_INLINE V both(W lo, W hi) noexcept {
@@ -84,7 +84,7 @@ void stream(char* to, const char* from, std::int64_t n, std::uint64_t) noexcept 
 }
 
 #define ANYARRAY_CAST_WITHOUT_F16C
-#include "src/copy/cast_body.h"
+#include "src/copy/cast_body.inc.h"
 
 }  // namespace
 }  // namespace cast_baseline

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array of any strides is cast in boxes that fit into the first cache: the source's items are moved together in the
-// order in which the target lies, cast as they lie there, and moved apart where the target has gaps.
-#include <cstring>
-
+// An array of any strides is cast in boxes that fit into the second cache: the source's items are moved together in the
+// order in which the target lies, and cast as they lie there, or cast and moved apart where the target's rows are
+// short.
 #include "src/copy/cast_layouts.h"
+#include "src/copy/memory.h"
 #include "src/copy/move.h"
 #include "src/copy/threads.h"
 
@@ -14,6 +14,9 @@ namespace {
 constexpr std::int64_t least_row = 16;
 /// What is read or written at once is a cache line at least.
 constexpr std::int64_t line = 64;
+/// Of a box that is turned round, on the side that is wider: moving it needs runs along both axes that are worth it.
+
+constexpr std::int64_t box_bytes = std::int64_t{1} << 18;
 
 struct Boxes {
   const CastJob& job;
@@ -21,11 +24,11 @@ struct Boxes {
   const char* from;
   const Axis* axes;
   int n;
+  std::int64_t room;              ///< items that a box may have
   std::int64_t extent[max_axes];  ///< of a box; less at the ends
 };
 
 std::int64_t at_most(std::int64_t a, std::int64_t b) noexcept { return a < b ? a : b; }
-std::int64_t magnitude(std::int64_t v) noexcept { return v < 0 ? -v : v; }
 std::int64_t boxes_along(const Axis& axis, std::int64_t extent) noexcept { return (axis.extent + extent - 1) / extent; }
 
 /// The axis along which the source lies densest.
@@ -37,20 +40,20 @@ int source_axis(const Axis* axes, int n) noexcept {
   return best;
 }
 
-/// A square, so to say, of whole cache lines on both sides, then as much of the axes from the innermost outwards as
-/// fits.
+/// A square, so to say, along the axes on which target and source lie densest, then as much of the others, from the
+/// innermost outwards, as fits.
 void choose_extents(Boxes& b) noexcept {
   const int inner = b.n - 1;
   const int across = source_axis(b.axes, b.n);
   for (int i = 0; i < b.n; ++i) b.extent[i] = 1;
-  std::int64_t room = b.job.block;
+  std::int64_t room = b.room;
   if (across != inner) {
-    const Chain& c = b.job.chain;
-    std::int64_t rows = at_most(at_most(line / bytes_from(c) + 15, 64) / 16 * 16, room / 16);
-    std::int64_t columns = at_most(at_most(line / bytes_to(c) + 15, 64) / 16 * 16, room / rows);
+    std::int64_t rows = at_most(line, room);
+    std::int64_t columns = at_most(line, room / rows);
     while (rows * columns * 2 <= room) (rows < columns ? rows : columns) *= 2;
     b.extent[inner] = at_most(columns, b.axes[inner].extent);
-    b.extent[across] = at_most(room / b.extent[inner], at_most(rows, b.axes[across].extent));
+    b.extent[across] = at_most(room / b.extent[inner], b.axes[across].extent);
+    if (b.extent[inner] == columns) b.extent[across] = at_most(rows, b.extent[across]);
     room /= b.extent[inner] * b.extent[across];
   }
   for (int i = inner; i >= 0 && room > 1; --i) {
@@ -69,19 +72,24 @@ struct Box {
   std::int64_t items;
 };
 
-/// Whether items of so many bytes lie without gaps, in the order of the axes.
+/// What one thread works with.
+struct Rooms {
+  char* source;
+  char* target;
+  Scratch& scratch;
+};
+
+/// How many of the innermost axes lie without gaps, for items of so many bytes, in their order.
 template <class Step>
-bool is_dense(const Box& box, std::int64_t bytes, Step step) noexcept {
-  for (int i = box.n - 1; i >= 0; --i) {
-    if (step(box.axes[i]) != bytes) return false;
-    bytes *= box.axes[i].extent;
-  }
-  return true;
+int dense_axes(const Box& box, std::int64_t bytes, Step step) noexcept {
+  int n = 0;
+  for (int i = box.n - 1; i >= 0 && step(box.axes[i]) == bytes; --i, ++n) bytes *= box.axes[i].extent;
+  return n;
 }
 
 const char* gathered(const CastJob& job, const Box& box, char* room) noexcept {
   const std::int64_t bytes = bytes_from(job.chain);
-  if (job.turn_from <= 1 && is_dense(box, bytes, [](const Axis& a) { return a.from; })) return box.from;
+  if (job.turn_from <= 1 && dense_axes(box, bytes, [](const Axis& a) { return a.from; }) == box.n) return box.from;
   Axis axes[max_axes];
   std::int64_t step = bytes;
   for (int i = box.n - 1; i >= 0; --i) {
@@ -90,27 +98,6 @@ const char* gathered(const CastJob& job, const Box& box, char* room) noexcept {
   }
   move_elements(room, box.from, axes, box.n, {static_cast<std::size_t>(bytes), job.turn_from});
   return room;
-}
-
-/// The last step, a row of the target at a time.
-void cast_rows(const Chain& c, const Box& box, const char* from) noexcept {
-  const int outer = box.n - 1;
-  const std::int64_t row = box.axes[outer].extent;
-  const int last = c.steps - 1;
-  std::int64_t index[max_axes] = {};
-  char* to = box.to;
-  for (;;) {
-    run_step(c, last, to, from, row);
-    from += row * c.bits[last] / 8;
-    int dim = outer - 1;
-    for (; dim >= 0; --dim) {
-      to += box.axes[dim].to;
-      if (++index[dim] < box.axes[dim].extent) break;
-      to -= box.axes[dim].to * box.axes[dim].extent;
-      index[dim] = 0;
-    }
-    if (dim < 0) return;
-  }
 }
 
 void scatter(const CastJob& job, const Box& box, const char* from) noexcept {
@@ -124,29 +111,49 @@ void scatter(const CastJob& job, const Box& box, const char* from) noexcept {
   move_elements(box.to, from, axes, box.n, {static_cast<std::size_t>(bytes), job.turn_to});
 }
 
-void cast_box(const CastJob& job, const Box& box, Scratch& scratch) noexcept {
+/// Items that lie without gaps on both sides.
+void cast_row(const CastJob& job, char* to, const char* from, std::int64_t n, Scratch& scratch) noexcept {
   const Chain& c = job.chain;
-  const char* from = gathered(job, box, scratch.source);
-  if (job.turn_to <= 1) {
-    const std::int64_t bytes = bytes_to(c);
-    if (is_dense(box, bytes, [](const Axis& a) { return a.to; })) {
-      return run_steps(c, 0, c.steps, box.to, from, box.items, scratch);
-    }
-    if (box.axes[box.n - 1].to == bytes && box.axes[box.n - 1].extent >= least_row) {
-      if (c.steps > 1) {
-        run_steps(c, 0, c.steps - 1, scratch.target, from, box.items, scratch);
-        from = scratch.target;
-      }
-      return cast_rows(c, box, from);
-    }
+  if (c.steps == 1) return run_step(c, 0, to, from, n);
+  for (std::int64_t done = 0; done < n; done += job.block) {
+    run_steps(c, 0, c.steps, to + done * bytes_to(c), from + done * bytes_from(c), at_most(job.block, n - done),
+              scratch);
   }
-  run_steps(c, 0, c.steps, scratch.target, from, box.items, scratch);
-  scatter(job, box, scratch.target);
+}
+
+/// Rows of so many of the innermost axes.
+void cast_rows(const CastJob& job, const Box& box, int dense, const char* from, Scratch& scratch) noexcept {
+  std::int64_t row = 1;
+  for (int i = box.n - dense; i < box.n; ++i) row *= box.axes[i].extent;
+  std::int64_t index[max_axes] = {};
+  char* to = box.to;
+  for (;;) {
+    cast_row(job, to, from, row, scratch);
+    from += row * bytes_from(job.chain);
+    int dim = box.n - dense - 1;
+    for (; dim >= 0; --dim) {
+      to += box.axes[dim].to;
+      if (++index[dim] < box.axes[dim].extent) break;
+      to -= box.axes[dim].to * box.axes[dim].extent;
+      index[dim] = 0;
+    }
+    if (dim < 0) return;
+  }
+}
+
+void cast_box(const CastJob& job, const Box& box, const Rooms& rooms) noexcept {
+  const std::int64_t bytes = bytes_to(job.chain);
+  const char* const from = gathered(job, box, rooms.source);
+  const int dense = job.turn_to > 1 ? 0 : dense_axes(box, bytes, [](const Axis& a) { return a.to; });
+  if (dense == box.n || (dense > 0 && box.axes[box.n - dense].extent * box.axes[box.n - 1].extent >= least_row)) {
+    return cast_rows(job, box, dense, from, rooms.scratch);
+  }
+  cast_row(job, rooms.target, from, box.items, rooms.scratch);
+  scatter(job, box, rooms.target);
 }
 
 /// The boxes from number `begin` on, the innermost axis first.
-void boxes_part(void* what, std::int64_t begin, std::int64_t end) noexcept {
-  const Boxes& b = *static_cast<const Boxes*>(what);
+void work_through(const Boxes& b, std::int64_t begin, std::int64_t end, const Rooms& rooms) noexcept {
   std::int64_t index[max_axes];
   std::int64_t left = begin;
   for (int i = b.n - 1; i >= 0; --i) {
@@ -154,7 +161,6 @@ void boxes_part(void* what, std::int64_t begin, std::int64_t end) noexcept {
     index[i] = left % count;
     left /= count;
   }
-  Scratch scratch;
   for (std::int64_t k = begin; k < end; ++k) {
     Box box;
     box.to = b.to;
@@ -171,7 +177,7 @@ void boxes_part(void* what, std::int64_t begin, std::int64_t end) noexcept {
       if (extent > 1) box.axes[box.n++] = {extent, axis.to, axis.from};
     }
     if (box.n == 0) box.axes[box.n++] = {1, bytes_to(b.job.chain), bytes_from(b.job.chain)};
-    cast_box(b.job, box, scratch);
+    cast_box(b.job, box, rooms);
     for (int i = b.n - 1; i >= 0; --i) {
       if (++index[i] < boxes_along(b.axes[i], b.extent[i])) break;
       index[i] = 0;
@@ -179,17 +185,52 @@ void boxes_part(void* what, std::int64_t begin, std::int64_t end) noexcept {
   }
 }
 
+/// Boxes that fit into Scratch are there without memory.
+bool is_small(const Boxes& b) noexcept { return b.room <= b.job.block; }
+
+void boxes_part(void* what, std::int64_t begin, std::int64_t end) noexcept {
+  const Boxes& b = *static_cast<const Boxes*>(what);
+  Scratch scratch;
+  if (is_small(b)) return work_through(b, begin, end, {scratch.source, scratch.target, scratch});
+  const std::int64_t source = (b.room * bytes_from(b.job.chain) + line - 1) / line * line;
+  auto* const rooms = static_cast<char*>(allocate_memory(source + b.room * bytes_to(b.job.chain)));
+  if (rooms != nullptr) {
+    work_through(b, begin, end, {rooms, rooms + source, scratch});
+    return free_memory(rooms);
+  }
+  // Without memory, each of the boxes in boxes that need none.
+  for (std::int64_t k = begin; k < end; ++k) {
+    Axis axes[max_axes];
+    char* to = b.to;
+    const char* from = b.from;
+    std::int64_t left = k;
+    for (int i = b.n - 1; i >= 0; --i) {
+      const std::int64_t count = boxes_along(b.axes[i], b.extent[i]);
+      const std::int64_t first = left % count * b.extent[i];
+      axes[i] = {at_most(b.extent[i], b.axes[i].extent - first), b.axes[i].to, b.axes[i].from};
+      to += first * axes[i].to;
+      from += first * axes[i].from;
+      left /= count;
+    }
+    Boxes small{b.job, to, from, axes, b.n, b.job.block, {}};
+    choose_extents(small);
+    std::int64_t count = 1;
+    for (int i = 0; i < b.n; ++i) count *= boxes_along(axes[i], small.extent[i]);
+    work_through(small, 0, count, {scratch.source, scratch.target, scratch});
+  }
+}
+
 }  // namespace
 
 void cast_boxes(const CastJob& job, char* to, const char* from, const Axis* axes, int n) noexcept {
-  Boxes b{job, to, from, axes, n, {}};
+  Boxes b{job, to, from, axes, n, job.block, {}};
+  std::int64_t items = 1;
+  for (int i = 0; i < n; ++i) items *= axes[i].extent;
+  const std::int64_t wider = bytes_to(job.chain) > bytes_from(job.chain) ? bytes_to(job.chain) : bytes_from(job.chain);
+  if (items > job.block && source_axis(axes, n) != n - 1) b.room = at_most(items, box_bytes / wider);
   choose_extents(b);
   std::int64_t count = 1;
-  std::int64_t items = 1;
-  for (int i = 0; i < n; ++i) {
-    count *= boxes_along(axes[i], b.extent[i]);
-    items *= axes[i].extent;
-  }
+  for (int i = 0; i < n; ++i) count *= boxes_along(axes[i], b.extent[i]);
   const std::int64_t bytes = items * (bytes_to(job.chain) + bytes_from(job.chain));
   in_parts(count, 1, bytes, boxes_part, &b);
 }

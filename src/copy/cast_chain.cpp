@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "src/copy/cast_scalar.h"
+#include "src/copy/isa.h"
 #include "src/core/dtype_table.h"
 
 namespace anyarray {
@@ -35,34 +36,38 @@ NumberType of_width(NumberType first, unsigned bits) noexcept {
   return static_cast<NumberType>(static_cast<int>(first) + width);
 }
 
+bool is_width(unsigned bits) noexcept { return bits <= 64 && (bits & (bits - 1)) == 0 && bits != 0; }
+
+/// As the table of dtypes has them, but without a search.
 Lane lane_of(DType d) noexcept {
   const unsigned bits = d.is_complex() ? d.bits / 2u : d.bits;
   Lane lane{Lane::Sort::none, NumberType::boolean, 0, static_cast<int>(bits), bits < 8 && !d.padded()};
-  if (find_row(d) == nullptr) return lane;
   switch (d.code) {
     case TypeCode::bool_:
-      lane.sort = Lane::Sort::number;
+      if (bits == 8) lane.sort = Lane::Sort::number;
       break;
     case TypeCode::int_:
     case TypeCode::uint:
+      if (!is_width(bits)) break;
       lane.sort = bits < 8 ? Lane::Sort::small : Lane::Sort::number;
       lane.number = of_width(d.code == TypeCode::int_ ? NumberType::i8 : NumberType::u8, bits < 8 ? 8 : bits);
       break;
     case TypeCode::float_:
     case TypeCode::complex:
+      if (!is_width(bits) || bits < 16) break;
       lane.sort = Lane::Sort::number;
       lane.number = bits == 16 ? NumberType::f16 : bits == 32 ? NumberType::f32 : NumberType::f64;
       break;
     case TypeCode::bfloat:
-      lane.sort = Lane::Sort::number;
+      if (bits == 16) lane.sort = Lane::Sort::number;
       lane.number = NumberType::bf16;
       break;
     case TypeCode::long_double:
     case TypeCode::complex_long_double:
-      lane.sort = Lane::Sort::extended;
+      if (has_long_double && bits == long_double_bits) lane.sort = Lane::Sort::extended;
       break;
     default:
-      if (d.code < TypeCode::float8_e3m4 || d.code > TypeCode::float4_e2m1fn) break;
+      if (d.code < TypeCode::float8_e3m4 || d.code > TypeCode::float4_e2m1fn || find_row(d) == nullptr) break;
       lane.sort = Lane::Sort::narrow;
       lane.number = NumberType::f32;
       lane.narrow = static_cast<int>(d.code) - static_cast<int>(TypeCode::float8_e3m4);
@@ -81,6 +86,38 @@ constexpr int number_bits(NumberType n) noexcept {
   return bits[static_cast<int>(n)];
 }
 bool is_integer(NumberType n) noexcept { return n >= NumberType::i8 && n <= NumberType::u64; }
+
+const PackKernels& packing() noexcept {
+#if defined(ANYARRAY_ISA_X86)
+  if (chosen_isa() == Isa::avx512) return pack_kernels_avx512;
+#endif
+  return pack_kernels;
+}
+/// 1, 2, 4, 6 bits.
+int pack_index(int bits) noexcept { return bits / 2; }
+
+/// The first of two numbers is the low half of both: kernels for integers do that.
+Kernel first_half(int bits) noexcept {
+  const auto cast = cast_kernels().cast;
+  if (little_endian && bits == 16) return cast[static_cast<int>(NumberType::i32)][static_cast<int>(NumberType::i16)];
+  if (little_endian && bits == 32) return cast[static_cast<int>(NumberType::i64)][static_cast<int>(NumberType::i32)];
+  return first_of(bits / 8);
+}
+Kernel zero_after(int bits) noexcept {
+  const auto cast = cast_kernels().cast;
+  if (little_endian && bits == 16) return cast[static_cast<int>(NumberType::u16)][static_cast<int>(NumberType::u32)];
+  if (little_endian && bits == 32) return cast[static_cast<int>(NumberType::u32)][static_cast<int>(NumberType::u64)];
+  return with_zero(bits / 8);
+}
+
+/// A complex is true where one of its parts is: two bytes of which one isn't 0.
+void push_is_nonzero(Chain* c, const Lane& part) noexcept {
+  constexpr auto truth = static_cast<int>(NumberType::boolean);
+  if (part.sort == Lane::Sort::extended) return push(c, is_nonzero_extended, 8);
+  const Kernel of_part = cast_kernels().cast[static_cast<int>(part.number)][truth];
+  push(c, run_twice, 16, reinterpret_cast<std::uint64_t>(of_part));
+  push(c, cast_kernels().cast[static_cast<int>(NumberType::i16)][truth], 8);
+}
 
 /// From what the source became to what the target comes from.
 void push_middle(Chain* c, const Lane& from, const Lane& to) noexcept {
@@ -103,7 +140,7 @@ void push_middle(Chain* c, const Lane& from, const Lane& to) noexcept {
 
 void push_number(Chain* c, const Lane& from, const Lane& to) noexcept {
   const CastKernels& kernels = cast_kernels();
-  if (from.packed) push(c, unpack_of(from.bits), 8);
+  if (from.packed) push(c, packing().unpack[pack_index(from.bits)], 8);
   const bool same =
       from.sort == to.sort && from.bits == to.bits && from.number == to.number && from.narrow == to.narrow;
   if (!same) {
@@ -117,7 +154,7 @@ void push_number(Chain* c, const Lane& from, const Lane& to) noexcept {
   if (to.sort == Lane::Sort::small || (same && to.bits < 8)) {
     push(c, keep_low, 8, static_cast<std::uint64_t>(to.bits));
   }
-  if (to.packed) push(c, pack_of(to.bits), to.bits);
+  if (to.packed) push(c, packing().pack[pack_index(to.bits)], to.bits);
 }
 
 }  // namespace
@@ -134,13 +171,13 @@ bool find_chain(DType to, DType from, Chain* out) noexcept {
   if (from.is_complex() && !to.is_complex()) {
     out->bits[0] = 2 * source.bits;
     if (to.code == TypeCode::bool_) {
-      push(out, source.sort == Lane::Sort::extended ? is_nonzero_extended : is_nonzero(source.number), 8);
+      push_is_nonzero(out, source);
       return true;
     }
-    push(out, first_of(source.bits / 8), source.bits);
+    push(out, first_half(source.bits), source.bits);
   }
   push_number(out, source, target);
-  if (to.is_complex() && !from.is_complex()) push(out, with_zero(target.bits / 8), 2 * target.bits);
+  if (to.is_complex() && !from.is_complex()) push(out, zero_after(target.bits), 2 * target.bits);
   if (out->steps == 0) push(out, move_items, target.bits, static_cast<std::uint64_t>(target.bits / 8));
   return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops that turn numbers into others, one after the other in memory and in the machine's byte order: a table of
-// them for each instruction set, all of one body (cast_body.h). The C headers alone.
+// them for each instruction set, all of one body (cast_body.inc.h). The C headers alone.
 #pragma once
 #include <cstdint>
 
@@ -28,6 +28,15 @@ struct CastKernels {
 extern const CastKernels cast_kernels_baseline;
 extern const CastKernels cast_kernels_avx2;
 extern const CastKernels cast_kernels_avx512;
+
+/// Packed items, little bit order, to a byte each and back.
+struct PackKernels {
+  Kernel unpack[4];  ///< of 1, 2, 4 and 6 bits
+  Kernel pack[4];
+};
+extern const PackKernels pack_kernels;
+/// By instructions that were slow on some machines with AVX2.
+extern const PackKernels pack_kernels_avx512;
 
 /// Those of chosen_isa().
 const CastKernels& cast_kernels() noexcept;

@@ -29,8 +29,8 @@ constexpr std::uint64_t low_of_each(int bits, int unit) noexcept {
   return mask;
 }
 
-/// Pairs of groups of so many bits, in units of twice as many as `unit`: the upper one moves to the middle of it, or back
-/// to where the lower one ends.
+/// Pairs of groups of so many bits, in units of twice as many as `unit`: the upper one moves to the middle of it, or
+/// back to where the lower one ends.
 template <int bits, int unit>
 std::uint64_t spread(std::uint64_t v) noexcept {
   constexpr std::uint64_t lower = low_of_each(bits, 2 * unit);
@@ -76,16 +76,6 @@ T load(const char* p) noexcept {
   T v;
   std::memcpy(&v, p, sizeof v);
   return v;
-}
-
-/// By the bits of the unsigned U: all but the sign are 0 for 0 alone.
-template <class U>
-void any_of_pair(char* to, const char* from, std::int64_t n, std::uint64_t) noexcept {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const U real = load<U>(from + 2 * i * std::int64_t{sizeof(U)});
-    const U imaginary = load<U>(from + (2 * i + 1) * std::int64_t{sizeof(U)});
-    to[i] = static_cast<U>(static_cast<U>(real | imaginary) << 1) != 0;
-  }
 }
 
 // --- long double ---
@@ -151,15 +141,10 @@ void extended_of(char* to, const char* from, std::int64_t n, std::uint64_t) noex
 
 }  // namespace
 
+const PackKernels pack_kernels = {{unpack<1>, unpack<2>, unpack<4>, unpack<6>}, {pack<1>, pack<2>, pack<4>, pack<6>}};
+
 void move_items(char* to, const char* from, std::int64_t n, std::uint64_t arg) noexcept {
   std::memcpy(to, from, static_cast<std::size_t>(n) * arg);
-}
-
-Kernel unpack_of(int bits) noexcept {
-  return bits == 1 ? unpack<1> : bits == 2 ? unpack<2> : bits == 4 ? unpack<4> : bits == 6 ? unpack<6> : nullptr;
-}
-Kernel pack_of(int bits) noexcept {
-  return bits == 1 ? pack<1> : bits == 2 ? pack<2> : bits == 4 ? pack<4> : bits == 6 ? pack<6> : nullptr;
 }
 
 void keep_low(char* to, const char* from, std::int64_t n, std::uint64_t arg) noexcept {
@@ -188,10 +173,8 @@ Kernel with_zero(int bytes) noexcept {
   return bytes == 2 ? add_zero<2> : bytes == 4 ? add_zero<4> : bytes == 8 ? add_zero<8> : add_zero<16>;
 }
 
-Kernel is_nonzero(NumberType part) noexcept {
-  return part == NumberType::f16   ? any_of_pair<std::uint16_t>
-         : part == NumberType::f32 ? any_of_pair<std::uint32_t>
-                                   : any_of_pair<std::uint64_t>;
+void run_twice(char* to, const char* from, std::int64_t n, std::uint64_t arg) noexcept {
+  reinterpret_cast<Kernel>(arg)(to, from, 2 * n, 0);
 }
 
 Kernel from_extended(NumberType to) noexcept {

@@ -77,6 +77,8 @@ class Target {
 };
 
 // copy_errors.cpp
+/// What a trace came to: nothing was offered, and nothing lies outside of the policy. False with an exception set, too.
+bool offers_nothing(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace) noexcept;
 /// How far it had come, for an error: what was given, and what served.
 struct Refusal {
   PyObject* obj;                          ///< the array, number or sequence

@@ -11,7 +11,8 @@ PyObject* report_target(Context& cx, PyObject* obj, const Request* request, Stat
 }
 
 PyObject* report_source(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace) noexcept {
-  if (status == Status::not_offered && trace.size() == 0 && trace.refusal.reason.text[0] == '\0') return nullptr;
+  const bool kept = status == Status::interrupted || status == Status::no_memory;
+  if (!kept && (offers_nothing(cx, obj, request, status, trace) || PyErr_Occurred() != nullptr)) return nullptr;
   return raise_failed(cx, obj, request, status, trace, "asarray");
 }
 
@@ -82,7 +83,8 @@ struct CopyTo {
   PyObject* write_objects() noexcept {
     Descriptor d = *target;
     const bool turned = d.dtype.swapped() && d.dtype.code != TypeCode::interned;
-    const ObjectsWanted wanted{true, turned ? d.dtype.with_swapped(false) : d.dtype, Order::any, casting, nullptr};
+    const ObjectsWanted wanted{
+        true, turned ? d.dtype.with_swapped(false) : d.dtype, Order::any, casting, nullptr, parsed.request.policy};
     ObjectKind kind = ObjectKind::none;
     Borrow b;
     b.release_fn = nullptr;

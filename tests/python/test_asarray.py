@@ -176,6 +176,8 @@ def test_guards_and_policies_hold() -> None:
         assert aa.asarray(np.zeros(3)).protocol == "array_interface"
     with pytest.raises(aa.ExchangeError, match="outside of it"):
         aa.asarray(np.zeros(3), policy=["cuda_array_interface"])
+    with pytest.raises(aa.ExchangeError, match="outside of it"):
+        aa.copyto(bytearray(3), np.zeros(3, "u1"), policy=["builtin"])
 
 
 # --- devices ----------------------------------------------------------------------------------------------------------
@@ -274,7 +276,8 @@ def test_python_objects(given: Any) -> None:
         aa.view(given)
     e = aa.explain_asarray(given)
     kind = "sequence" if np.ndim(given) else "scalar"
-    assert e.way == "copied" and e.explanation is not None
+    assert e.way == "copied" and e.explanation is not None and e.explanation.ok
+    assert e.protocol == kind and f"read as a {kind}" in str(e) and f"served by {kind}" in str(e.explanation)
     assert [(t.protocol, t.status) for t in e.explanation.attempts][-1] == (kind, "ok")
 
 
@@ -286,8 +289,17 @@ def test_no_array_at_all(given: Any) -> None:
         with pytest.raises(aa.NotAnArrayError, match="can't make an array of") as caught:
             aa.asarray(given, copy=copy)
         assert isinstance(caught.value, TypeError)
+        assert caught.value.attempts == ()
     e = aa.explain_asarray(given)
     assert e.way == "refused" and "can't make an array of" in str(e) and not e.ok
+
+
+def test_what_to_do_with_what_is_no_array() -> None:
+    for given, words in ((iter([1]), r"list\(x\)"), ("a", "dtype="), ({1: 2}, r"list\(x\.values\(\)\)"), (None, "nan")):
+        with pytest.raises(aa.NotAnArrayError, match=words):
+            aa.asarray(given)
+        with pytest.raises(aa.NotAnArrayError, match=words):
+            aa.copyto(np.zeros(1), given)
 
 
 def test_what_was_offered_and_failed_is_not_read_by_element() -> None:

@@ -105,6 +105,7 @@ ANYARRAY_INLINE F64 to_f64(Two<T> v) noexcept {
 }
 ANYARRAY_INLINE F64 to_f64(F64 v) noexcept { return v; }
 
+#if !defined(ANYARRAY_CAST_OWN_ODD)
 ANYARRAY_INLINE HalfI64 magnitude_of(HalfF64 v) noexcept { return reinterpret_cast<HalfI64>(v) & INT64_MAX; }
 /// float64 to float32, so that rounding what comes out to at most 22 bits is right: the last bit tells that bits were
 /// lost.
@@ -116,6 +117,7 @@ ANYARRAY_INLINE F32 to_odd_f32(F64 v) noexcept {
   const I32 bits = bits_of(near);
   return as_float(choose(inexact, (bits + away) | 1, bits));
 }
+#endif
 
 // --- floats of 16 bits and less, in the low bits of I32 ---
 
@@ -222,10 +224,13 @@ ANYARRAY_INLINE F32 decoded(I32 code) noexcept {
   }
 }
 
+ANYARRAY_INLINE I32 nearest_brain(F32 v) noexcept {
+  const U32 bits = reinterpret_cast<U32>(v);
+  return reinterpret_cast<I32>((bits + 0x7fffu + ((bits >> 16) & 1)) >> 16);
+}
 ANYARRAY_INLINE I32 brain_of(F32 v) noexcept {
   const I32 bits = bits_of(v);
-  const U32 near = (reinterpret_cast<U32>(bits) + 0x7fffu + ((reinterpret_cast<U32>(bits) >> 16) & 1)) >> 16;
-  return choose((bits & INT32_MAX) > 0x7f800000, ((bits >> 16) & 0x8000) | 0x7fc0, reinterpret_cast<I32>(near));
+  return choose((bits & INT32_MAX) > 0x7f800000, ((bits >> 16) & 0x8000) | 0x7fc0, nearest_brain(v));
 }
 
 // --- numbers in memory ---
@@ -325,15 +330,17 @@ ANYARRAY_INLINE void put(char* p, V v) noexcept {
   } else if constexpr (to == NumberType::f16) {
     if constexpr (std::is_same_v<V, F64>) {
       store_halves(p, to_odd_f32(v), v);
+    } else if constexpr (is_float<V>) {
+      store_halves(p, v);
     } else {
-      store_halves(p, to_f32(v));
+      store_words(p, nearest_halves(to_f32(v)));
     }
   } else if constexpr (to == NumberType::f32) {
     store(p, to_f32(v));
   } else if constexpr (to == NumberType::f64) {
     store(p, to_f64(v));
   } else {
-    store_words(p, brain_of(to_f32(v)));
+    store_words(p, is_float<V> ? brain_of(to_f32(v)) : nearest_brain(to_f32(v)));
   }
 }
 
@@ -368,6 +375,15 @@ template <>
 void cast<NumberType::bf16, NumberType::f16>(char* out, const char* in, std::int64_t n, std::uint64_t) noexcept {
   for (std::int64_t i = 0; i < n; i += lanes) {
     store_halves(out + 2 * i, as_float(brain_of(take<NumberType::bf16>(in + 2 * i)) << 16));
+  }
+}
+
+/// Without a detour through 32 bits.
+template <>
+void cast<NumberType::i8, NumberType::boolean>(char* out, const char* in, std::int64_t n, std::uint64_t) noexcept {
+  using Bytes = Vector<std::uint8_t, kernel_step>;
+  for (std::int64_t i = 0; i < n; i += kernel_step) {
+    store(out + i, reinterpret_cast<Bytes>(load<Bytes>(in + i) != 0) & 1);
   }
 }
 
@@ -426,8 +442,8 @@ constexpr NumberType target(NumberType from, NumberType to) noexcept {
                                                                  : to;
 }
 constexpr NumberType source(NumberType from, NumberType to) noexcept {
-  const bool is_low =
-      from >= NumberType::u8 && from <= NumberType::u64 && is_integer(to) && bytes_of(to) <= bytes_of(from);
+  const bool is_unsigned = from >= NumberType::u8 && from <= NumberType::u64;
+  const bool is_low = is_unsigned && (to == NumberType::boolean || (is_integer(to) && bytes_of(to) <= bytes_of(from)));
   return is_low ? static_cast<NumberType>(static_cast<int>(from) - 4) : from;
 }
 template <int from, int to>
