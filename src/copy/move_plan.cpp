@@ -413,14 +413,17 @@ void move_blocks(char* to, const char* from, const Axis* axes, int n, Moved what
   }
   p.kind = kind_for(kernels, size, p.axes[p.d], p.a < 0 ? nullptr : &p.axes[p.a]);
   if (p.kind == Kind::runs) p.a = -1;
-  if (p.a >= 0) order_by_source(p);
+  if (p.a >= 0 && size <= 256) order_by_source(p);
   p.fused_count = 0;
   if ((p.kind == Kind::transpose || p.kind == Kind::gather) && p.a >= 0 && p.axes[p.a].from == size) fuse(p);
   if (p.fused_count > 0) p.kind = Kind::transpose;
   p.kernel = kernel_for(kernels, size, p.kind);
   p.staged = p.kind != Kind::runs && (p.turn > 1 || p.fused_count > 0);
   p.ahead = total >= far ? 4 * line : 0;
-  p.stream = axes[n - 1].to == size && total >= stream_from();
+  std::int64_t reach = size;  // of the source
+  for (int i = 0; i < n; ++i) reach += (axes[i].extent - 1) * static_cast<std::int64_t>(magnitude(axes[i].from));
+  const std::int64_t touched = size >= line ? total : least(reach, total / size * line);
+  p.stream = axes[n - 1].to == size && (total + touched) / 2 >= stream_from();
   bool lines = true;  // whether lines of the target begin at the same elements everywhere
   for (int i = 0; i < n; ++i) lines = lines && (i == p.d || axes[i].to % line == 0);
   lines = lines && line % size == 0 && reinterpret_cast<std::uintptr_t>(to) % what.size == 0;

@@ -298,6 +298,10 @@ void move_any(const Tile& t) noexcept {
       char* to = t.to + a * t.to_a + d * t.to_d;
       const char* from = t.from + a * t.from_a + d * t.from_d;
       std::size_t left = t.size;
+      if (left > 256) {
+        __builtin_memcpy(to, from, left);
+        continue;
+      }
       for (; left > 64; left -= 64, to += 64, from += 64) __builtin_memcpy(to, from, 64);
       __builtin_memcpy(to + left - 64, from + left - 64, 64);
     }
