@@ -13,7 +13,7 @@ namespace {
 /// Up to so many elements go one by one.
 constexpr std::int64_t few = 32;
 /// From so many bytes on, what is dense on both sides is cut into pieces instead of moved as one element.
-constexpr std::size_t long_run = 512;
+constexpr std::size_t long_run = 4096;
 /// Up to so many bytes next to each other are copied as they are.
 constexpr std::size_t small = std::size_t{256} << 10;
 

@@ -175,6 +175,7 @@ void gather_near(const Tile& t) noexcept {
   const std::int64_t length = step < 0 ? -step : step;
   const std::int64_t window = registers * 64;
   const Window w = window_of<size>(step);
+  const std::int64_t ahead = step < 0 ? -4096 : 4096;
   // Backwards, the window begins at the last of its elements and may reach beyond the first of all; forwards it may
   // reach beyond the last. Those elements go one by one.
   const std::int64_t extent = (t.nd - 1) * length + size;
@@ -195,6 +196,10 @@ void gather_near(const Tile& t) noexcept {
     }
     for (; rest.nd >= count && high - (rest.from - back) >= window; rest.nd -= count) {
       const char* const p = rest.from - back;
+      if (t.ahead != 0) {
+#pragma GCC unroll 8
+        for (int i = 0; i < registers; ++i) __builtin_prefetch(p + ahead + i * 64, 0, 2);
+      }
       __m512i v = registers == 1 ? _mm512_permutexvar_epi8(w.index, load<__m512i>(p))
                                  : _mm512_permutex2var_epi8(load<__m512i>(p), w.index, load<__m512i>(p + 64));
 #pragma GCC unroll 4

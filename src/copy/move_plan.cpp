@@ -41,11 +41,15 @@ std::int64_t stream_from() noexcept {
   return asked >= 0 ? asked : half;
 }
 
+/// What a kernel does; `runs` are dense on both sides and need none.
+enum class Kind : std::uint8_t { runs, any, each, gather, weave, split, transpose };
+
 struct Plan {
   char* to;
   const char* from;
   const MoveKernels* kernels;
-  TileKernel kernel;  ///< null: runs that are dense on both sides
+  Kind kind;
+  TileKernel kernel;  ///< null for runs
   std::size_t size;
   std::size_t turn;
   int n;
@@ -166,7 +170,7 @@ void unload(const Plan& p, const Block& block, char* buffer, const std::int64_t*
 }
 
 void run_block(const Plan& p, const Block& block, char* buffer) noexcept {
-  if (p.kernel == nullptr) {
+  if (p.kind == Kind::runs) {
     const auto bytes = static_cast<std::size_t>(block.extent[p.d]) * p.size;
     if (p.turn > 1) return p.kernels->turn(block.to, block.from, bytes, p.turn, p.stream);
     if (p.stream) return p.kernels->stream(block.to, block.from, bytes);
@@ -245,18 +249,39 @@ void order_by_source(Plan& p) noexcept {
   }
 }
 
-/// The kernel for elements along d and, where there is a second axis, a; null where runs are dense on both sides.
-TileKernel kernel_for(const MoveKernels& kernels, std::int64_t size, const Axis& d, const Axis* a) noexcept {
+/// The kind of kernel for elements along d and, where there is a second axis, a.
+Kind kind_for(const MoveKernels& kernels, std::int64_t size, const Axis& d, const Axis* a) noexcept {
   const int s = index_of_size(static_cast<std::size_t>(size));
-  if (d.to == size && d.from == size) return nullptr;
-  if (s < 0) return kernels.any;
-  if (d.to != size) return kernels.each[s];
-  if (a == nullptr) return kernels.gather[s];
+  if (d.to == size && d.from == size) return Kind::runs;
+  if (s < 0) return Kind::any;
+  if (d.to != size) return Kind::each;
+  if (a == nullptr) return Kind::gather;
   const bool near = static_cast<std::int64_t>(magnitude(d.from)) <= kernels.near[s] * size;
-  if (a->from != size) return near ? kernels.gather[s] : kernels.each[s];
-  if (d.extent <= kernels.strands[s] && a->to == d.extent * size) return kernels.weave[s];
-  if (a->extent <= kernels.strands[s] && d.from == a->extent * size) return kernels.split[s];
-  return near && a->extent * size < 16 ? kernels.gather[s] : kernels.transpose[s];
+  if (a->from != size) return near ? Kind::gather : Kind::each;
+  if (d.extent <= kernels.strands[s] && a->to == d.extent * size) return Kind::weave;
+  if (a->extent <= kernels.strands[s] && d.from == a->extent * size) return Kind::split;
+  return near && a->extent * size < 16 ? Kind::gather : Kind::transpose;
+}
+
+/// Null for runs.
+TileKernel kernel_for(const MoveKernels& kernels, std::int64_t size, Kind kind) noexcept {
+  const int s = index_of_size(static_cast<std::size_t>(size));
+  switch (kind) {
+    case Kind::any:
+      return kernels.any;
+    case Kind::each:
+      return kernels.each[s];
+    case Kind::gather:
+      return kernels.gather[s];
+    case Kind::weave:
+      return kernels.weave[s];
+    case Kind::split:
+      return kernels.split[s];
+    case Kind::transpose:
+      return kernels.transpose[s];
+    default:
+      return nullptr;
+  }
 }
 
 /// Short runs of the source that other axes continue become one: they are transposed as one into the buffer, and only
@@ -290,15 +315,14 @@ void choose_blocks(Plan& p) noexcept {
     volume = volume / p.block[i] * b;
     p.block[i] = b;
   };
-  if (p.kernel == nullptr) {
+  if (p.kind == Kind::runs) {
     // As much as is worth a call: what is contiguous goes in large pieces.
     p.block[p.d] = least(p.axes[p.d].extent, round_up((p.stream || p.turn > 1 ? 1 << 16 : 1 << 20) / size + 1, line));
     return;
   }
-  const bool woven = p.a >= 0 && p.kernel == p.kernels->weave[index_of_size(p.size) < 0 ? 0 : index_of_size(p.size)];
   if (p.a < 0) {
     grow(p.d, round_up(8192 / size, line));
-  } else if (woven) {
+  } else if (p.kind == Kind::weave) {
     grow(p.d, p.axes[p.d].extent);
     grow(p.a, line * (8192 / (p.axes[p.d].extent * size) / line + 1));
   } else if (p.fused_count > 0) {
@@ -339,17 +363,17 @@ void move_at_once(const MoveKernels& kernels, char* to, const char* from, const 
                   std::int64_t size) noexcept {
   const Axis& d = axes[n - 1];
   const Axis a = n > 1 ? axes[0] : Axis{1, 0, 0};
-  TileKernel kernel = kernel_for(kernels, size, d, n > 1 ? &a : nullptr);
+  const Kind kind = kind_for(kernels, size, d, n > 1 ? &a : nullptr);
   Tile tile{to, from, a.to, d.to, a.from, d.from, a.extent, d.extent, static_cast<std::size_t>(size), 0, false};
-  if (kernel == nullptr) {
-    kernel = kernels.any;
+  if (kind == Kind::runs) {  // as elements along the other axis
     tile.to_d = tile.to_a;
     tile.from_d = tile.from_a;
     tile.nd = tile.na;
     tile.na = 1;
     tile.size *= static_cast<std::size_t>(d.extent);
+    return kernels.any(tile);
   }
-  kernel(tile);
+  kernel_for(kernels, size, kind)(tile);
 }
 
 }  // namespace
@@ -387,23 +411,24 @@ void move_blocks(char* to, const char* from, const Axis* axes, int n, Moved what
     a.to = -a.to;
     a.from = -a.from;
   }
-  p.kernel = kernel_for(kernels, size, p.axes[p.d], p.a < 0 ? nullptr : &p.axes[p.a]);
-  if (p.kernel == nullptr) p.a = -1;
-  if (p.a >= 0) order_by_source(p);
+  p.kind = kind_for(kernels, size, p.axes[p.d], p.a < 0 ? nullptr : &p.axes[p.a]);
+  if (p.kind == Kind::runs) p.a = -1;
+  if (p.a >= 0 && size <= 256) order_by_source(p);
   p.fused_count = 0;
-  const int s = index_of_size(what.size);
-  const bool transposed = s >= 0 && (p.kernel == kernels.transpose[s] || p.kernel == kernels.gather[s]) && p.a >= 0 &&
-                          p.axes[p.a].from == size;
-  if (transposed) fuse(p);
-  if (p.fused_count > 0) p.kernel = kernels.transpose[s];
-  p.staged = p.kernel != nullptr && (p.turn > 1 || p.fused_count > 0);
+  if ((p.kind == Kind::transpose || p.kind == Kind::gather) && p.a >= 0 && p.axes[p.a].from == size) fuse(p);
+  if (p.fused_count > 0) p.kind = Kind::transpose;
+  p.kernel = kernel_for(kernels, size, p.kind);
+  p.staged = p.kind != Kind::runs && (p.turn > 1 || p.fused_count > 0);
   p.ahead = total >= far ? 4 * line : 0;
-  p.stream = axes[n - 1].to == size && total >= stream_from();
+  std::int64_t reach = size;  // of the source
+  for (int i = 0; i < n; ++i) reach += (axes[i].extent - 1) * static_cast<std::int64_t>(magnitude(axes[i].from));
+  const std::int64_t touched = size >= line ? total : least(reach, total / size * line);
+  p.stream = axes[n - 1].to == size && (total + touched) / 2 >= stream_from();
   bool lines = true;  // whether lines of the target begin at the same elements everywhere
   for (int i = 0; i < n; ++i) lines = lines && (i == p.d || axes[i].to % line == 0);
   lines = lines && line % size == 0 && reinterpret_cast<std::uintptr_t>(to) % what.size == 0;
   // Rows that don't share their lines' beginnings are written through the cache: half lines past it cost more.
-  if (transposed) p.stream = p.stream && lines;
+  if (p.kind == Kind::transpose) p.stream = p.stream && lines;
   choose_blocks(p);
   if (lines) align(p, p.d, p.to, size);
   if (p.a >= 0) {

@@ -4,7 +4,7 @@
 //   vector_bytes                 bytes of a register
 //   store_past_cache(p, v)       stores a register, at an address aligned to its size
 //   load_lanes<V>(p, step)       a register of which every 16 bytes come from `step` bytes further on
-//   LineTile<size>               where ANYARRAY_MOVE_LINES is defined: a register tile for whole cache lines
+//   LineTile<size>               where ANYARRAY_MOVE_LINES is defined: a tile of whole cache lines in registers
 // It includes nothing and uses no function from elsewhere (isa.h says why).
 
 template <int... i>
@@ -111,13 +111,44 @@ struct HalfTile {
   }
 };
 
+#if !defined(ANYARRAY_MOVE_LINES)
+/// The same for a cache line of each of 64 / size rows, by way of a buffer: registers are narrower than lines, which
+/// the source should be asked for once, and which the target should get at once.
+template <int size>
+struct LineTile {
+  static constexpr int along_a = 64 / size;
+  static constexpr int along_d = 64 / size;
+  using Lanes = LaneTile<size, vector_bytes>;
+  using V = Vector<8, vector_bytes>;
+  template <bool past_cache>
+  static ANYARRAY_INLINE void move(char* to, std::int64_t to_a, const char* from, std::int64_t from_d) {
+    alignas(64) char lines[along_a * 64];
+    for (int d = 0; d < along_d; d += Lanes::along_d) {
+      for (int a = 0; a < along_a; a += Lanes::along_a) {
+        Lanes::template move<false>(lines + a * 64 + d * size, 64, from + a * size + d * from_d, from_d);
+      }
+    }
+    for (int a = 0; a < along_a; ++a) {
+#pragma GCC unroll 4
+      for (int i = 0; i < 64; i += vector_bytes) {
+        if constexpr (past_cache) {
+          store_past_cache(to + a * to_a + i, load<V>(lines + a * 64 + i));
+        } else {
+          store(to + a * to_a + i, load<V>(lines + a * 64 + i));
+        }
+      }
+    }
+  }
+};
+#endif
+
 /// Covers a tile with register tiles T, the last ones of a row or column overlapping those before. False where the tile
 /// is too small for one. The register tiles that share cache lines of the source follow each other.
 template <int size, class T>
 ANYARRAY_INLINE bool cover(const Tile& t) {
   if (t.na < T::along_a || t.nd < T::along_d) return false;
   constexpr std::int64_t line = 64 / size > T::along_a ? 64 / size : T::along_a;
-  const bool past_cache = t.stream && t.to_a % 64 == 0;
+  const bool past_cache = t.stream && T::along_d * size == 64 && t.to_a % 64 == 0;
   for (std::int64_t a_line = 0; a_line < t.na; a_line += line) {
     const std::int64_t a_end = t.na - a_line < line ? t.na : a_line + line;
     for (std::int64_t d = 0;;) {
@@ -128,7 +159,7 @@ ANYARRAY_INLINE bool cover(const Tile& t) {
         if (t.ahead != 0 && a == a_line) {
           for (int i = 0; i < T::along_d; ++i) __builtin_prefetch(from + i * t.from_d + t.ahead, 0, 2);
         }
-        if (past_cache && reinterpret_cast<std::uintptr_t>(to) % (T::along_d * size) == 0) {
+        if (past_cache && reinterpret_cast<std::uintptr_t>(to) % 64 == 0) {
           T::template move<true>(to, t.to_a, from, t.from_d);
         } else {
           T::template move<false>(to, t.to_a, from, t.from_d);
@@ -267,6 +298,10 @@ void move_any(const Tile& t) noexcept {
       char* to = t.to + a * t.to_a + d * t.to_d;
       const char* from = t.from + a * t.from_a + d * t.from_d;
       std::size_t left = t.size;
+      if (left > 256) {
+        __builtin_memcpy(to, from, left);
+        continue;
+      }
       for (; left > 64; left -= 64, to += 64, from += 64) __builtin_memcpy(to, from, 64);
       __builtin_memcpy(to + left - 64, from + left - 64, 64);
     }
@@ -275,9 +310,9 @@ void move_any(const Tile& t) noexcept {
 
 template <int size>
 void transpose(const Tile& t) noexcept {
-#if defined(ANYARRAY_MOVE_LINES)
-  if (cover<size, LineTile<size>>(t)) return;
-#endif
+  if (vector_bytes == 64 || t.stream || t.ahead != 0) {
+    if (cover<size, LineTile<size>>(t)) return;
+  }
   if (cover<size, LaneTile<size, vector_bytes>>(t)) return;
   if constexpr (vector_bytes > 32) {
     if (cover<size, LaneTile<size, 32>>(t)) return;
