@@ -7,6 +7,7 @@
 
 #include "src/copy/caches.h"
 #include "src/copy/cast_layouts.h"
+#include "src/copy/cast_text.h"
 #include "src/copy/move.h"
 #include "src/copy/rules.h"
 #include "src/copy/threads.h"
@@ -84,27 +85,27 @@ void cast_flat(const CastJob& job, char* to, const char* from, std::int64_t n) n
 
 bool has_cast(DType to, DType from) noexcept {
   Chain chain;
-  return find_chain(to, from, &chain);
+  return has_text_cast(to, from) || find_chain(to, from, &chain);
 }
 
 void cast_elements(const Descriptor& to, const Descriptor& from) noexcept {
+  if (has_text_cast(to.dtype, from.dtype)) return cast_text(to, from);
   CastJob job;
   Chain& c = job.chain;
   find_chain(to.dtype, from.dtype, &c);
   job.turn_from = from.dtype.swapped() ? swap_unit(from.dtype) : 1;
   job.turn_to = to.dtype.swapped() ? swap_unit(to.dtype) : 1;
   job.block = chain_block(c);
-  const std::int64_t lanes = std::int64_t{from.dtype.count} * c.items;
   char* const target = static_cast<char*>(to.data);
   const char* const source = static_cast<const char*>(from.data);
-  if (to.c_contiguous() && from.c_contiguous()) return cast_flat(job, target, source, from.size() * lanes);
+  if (to.c_contiguous() && from.c_contiguous()) return cast_flat(job, target, source, from.size() * c.items);
   if (c.packed_from || c.packed_to) return cast_bits(job, to, from);
   Axis axes[max_axes];
   int n = 0;
   for (int i = 0; i < from.ndim; ++i) {
     if (from.shape[i] > 1) axes[n++] = {from.shape[i], to.strides[i], from.strides[i]};
   }
-  if (lanes > 1) axes[n++] = {lanes, bytes_to(c), bytes_from(c)};
+  if (c.items > 1) axes[n++] = {c.items, bytes_to(c), bytes_from(c)};
   n = arrange(axes, n);
   const bool is_flat = n == 0 || (n == 1 && axes[0].to == bytes_to(c) && axes[0].from == bytes_from(c));
   if (is_flat) return cast_flat(job, target, source, n == 0 ? 1 : axes[0].extent);

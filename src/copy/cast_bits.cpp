@@ -8,7 +8,7 @@ namespace anyarray {
 
 void cast_bits(const CastJob& job, const Descriptor& to, const Descriptor& from) noexcept {
   const Chain& c = job.chain;
-  const Walk walk = walk_of(from, from.dtype.count);
+  const Walk walk = walk_of(from, c.items);
   const Side source = side_of(from, c.bits[0], c.packed_from, job.turn_from, walk);
   const Side target = side_of(to, c.bits[c.steps], c.packed_to, job.turn_to, walk);
   const bool direct = target.flat && target.turn <= 1;

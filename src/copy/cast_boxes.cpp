@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array of any strides is cast in boxes that fit into the second cache: the source's items are moved together in the
-// order in which the target lies, and cast as they lie there, or cast and moved apart where the target's rows are
-// short.
+// An array of any strides is cast in boxes that fit into the first cache, or into the second where the order of the
+// axes differs: the source's items are moved together in the order in which the target lies, and cast as they lie
+// there, or cast and moved apart where the target's rows are short.
 #include "src/copy/cast_layouts.h"
 #include "src/copy/memory.h"
 #include "src/copy/move.h"
@@ -15,7 +15,6 @@ constexpr std::int64_t least_row = 16;
 /// What is read or written at once is a cache line at least.
 constexpr std::int64_t line = 64;
 /// Of a box that is turned round, on the side that is wider: moving it needs runs along both axes that are worth it.
-
 constexpr std::int64_t box_bytes = std::int64_t{1} << 18;
 
 struct Boxes {

@@ -6,10 +6,12 @@
 
 #include "anyarray/dtype.h"
 #include "src/copy/cast_kernels.h"
+#include "src/copy/cast_time.h"
 
 namespace anyarray {
 
-/// One kernel after the other, over items that lie without gaps, in the machine's byte order.
+/// One kernel after the other, over items that lie without gaps, in the machine's byte order. It stays where it was
+/// made: a step may point to `ticks`.
 struct Chain {
   static constexpr int most = 6;
 
@@ -17,7 +19,8 @@ struct Chain {
   Kernel run[most];
   std::uint64_t arg[most];
   std::int32_t bits[most + 1];  ///< of an item before each step and after the last; below 8: packed, little bit order
-  std::int32_t items;           ///< in a lane: 2 where both parts of a complex go one by one
+  std::int64_t items;           ///< in an element: lanes, or the parts of these where both types are complex
+  Ticks ticks;
   bool packed_from, packed_to;  ///< items begin at any bit
 };
 

@@ -5,6 +5,7 @@
 
 #include "src/copy/cast.h"
 #include "src/copy/cast_layouts.h"
+#include "src/copy/cast_text.h"
 #include "src/copy/cast_walk.h"
 #include "src/copy/rules.h"
 #include "src/core/dtype_table.h"
@@ -15,7 +16,7 @@ namespace {
 enum class Kind : std::uint8_t { signed_, unsigned_, real };
 
 Kind kind_of(DType d) noexcept {
-  if (d.code == TypeCode::int_) return Kind::signed_;
+  if (d.code == TypeCode::int_ || d.is_time()) return Kind::signed_;
   return d.code == TypeCode::uint || d.code == TypeCode::bool_ ? Kind::unsigned_ : Kind::real;
 }
 
@@ -27,7 +28,7 @@ DType exact_type(DType d, bool as_complex) noexcept {
                                           : TypeCode::float_;
     return make_dtype(code, long_double_bits * (as_complex ? 2u : 1u), d.count);
   }
-  return make_dtype(kind == Kind::signed_ ? TypeCode::int_ : TypeCode::uint, 64, d.count);
+  return make_dtype(kind == Kind::signed_ ? TypeCode::int_ : TypeCode::uint, 64, d.is_time() ? 1 : d.count);
 }
 
 /// How numbers of one type are read exactly.
@@ -77,11 +78,18 @@ bool equal_numbers(const char* a, Kind of_a, const char* b, Kind of_b) noexcept 
 }
 
 /// Whether there and back again proves that nothing was lost.
-enum class Proof : std::uint8_t { none, all, signs_of_source, signs_of_target };
+enum class Proof : std::uint8_t {
+  none,
+  all,
+  signs_of_source,  ///< where no integer of the source is negative
+  signs_of_target,
+  only,  ///< and that something was lost, where it does not come back
+};
 
 bool is_narrow(DType d) noexcept { return d.code >= TypeCode::float8_e3m4 && d.code <= TypeCode::float4_e2m1fn; }
 
 Proof proof_of(DType to, DType from) noexcept {
+  if (from.is_time() && to.code == from.code) return Proof::only;
   const Kind source = kind_of(from);
   const Kind target = kind_of(to);
   if (from.bits < 8 || to.bits < 8) return Proof::none;
@@ -101,6 +109,13 @@ bool any_sign(const char* p, std::int64_t n, std::int64_t bytes) noexcept {
   const char* const top = p + (little_endian ? bytes - 1 : 0);
   for (std::int64_t i = 0; i < n; ++i) all |= static_cast<unsigned char>(top[i * bytes]);
   return (all & 0x80) != 0;
+}
+
+/// The first of `n` items that differs.
+std::int64_t first_difference(const char* a, const char* b, std::int64_t n, std::int64_t bytes) noexcept {
+  std::int64_t i = 0;
+  while (i < n && std::memcmp(a + i * bytes, b + i * bytes, static_cast<std::size_t>(bytes)) == 0) ++i;
+  return i;
 }
 
 struct Check {
@@ -129,6 +144,7 @@ std::int64_t first_in_block(const Check& c, const char* items, std::int64_t n, S
   }
   // In parts of whole bytes: 16 items are, however they are packed.
   alignas(64) char other[Scratch::size];
+  if (c.proof == Proof::only) return first_difference(room, items, n, bytes);
   const std::int64_t from_each = c.source.chain.items / c.there.items;
   const std::int64_t to_each = c.target.chain.items / c.there.items;
   const std::int64_t most = smaller(chain_block(c.source.chain) / from_each, chain_block(c.target.chain) / to_each);
@@ -156,6 +172,7 @@ std::int64_t first_changed(const Descriptor& from, DType to) noexcept {
   // Packed items are read one by one, as a byte each, where the array has gaps.
   const bool bitwise = from.dtype.bits < 8 && !from.c_contiguous();
   const DType source = from.dtype.with_swapped(false).with_padded(bitwise || from.dtype.padded());
+  if (has_text_cast(to, from.dtype)) return first_cut(from, to);
   const DType target = to.with_swapped(false);
   const bool as_complex = source.is_complex() || target.is_complex();
   Check c;
@@ -165,8 +182,7 @@ std::int64_t first_changed(const Descriptor& from, DType to) noexcept {
   c.target = exact_of(target, as_complex);
   c.parts = as_complex && c.there.items == 1 ? 2 : 1;
   c.block = smaller(chain_block(c.there), chain_block(c.back));
-  const std::int64_t lanes = std::int64_t{source.count} * c.there.items;
-  const Walk walk = walk_of(from, lanes);
+  const Walk walk = walk_of(from, c.there.items);
   const std::size_t turn = from.dtype.swapped() ? swap_unit(from.dtype) : 1;
   const bool packed = from.dtype.bits < 8 && !from.dtype.padded();
   const Side side = side_of(from, packed ? from.dtype.bits : c.there.bits[0], packed, turn, walk);
@@ -176,7 +192,7 @@ std::int64_t first_changed(const Descriptor& from, DType to) noexcept {
     const std::int64_t n = smaller(c.block, walk.items - first);
     const char* const items = read_items(side, walk, at, first, n, scratch.source);
     const std::int64_t found = first_in_block(c, items, n, scratch);
-    if (found < n) return (first + found) / lanes;
+    if (found < n) return (first + found) / c.there.items;
     advance(at, walk, n);
   }
   return -1;

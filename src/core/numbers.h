@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One number to another, as copy.h says: defined for every value, without undefined behaviour, and with the bits that
-// NumPy (ml_dtypes for bfloat16) gives. The C headers and <type_traits> alone.
+// NumPy (ml_dtypes for bfloat16) gives. What the kernels of src/copy are held to. The C headers and <type_traits>
+// alone.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -16,10 +17,6 @@ struct Half {
   std::uint16_t raw;
 };
 struct Brain {  ///< bfloat16
-  std::uint16_t raw;
-};
-
-struct QuietBrain {  ///< bfloat16 whose NaN lose their payload, as they do on ml_dtypes' way to float16
   std::uint16_t raw;
 };
 
@@ -143,8 +140,6 @@ To held_as(From v) noexcept {
     return v.raw != 0;
   } else if constexpr (std::is_same_v<From, Brain>) {
     return widened(v);
-  } else if constexpr (std::is_same_v<From, QuietBrain>) {
-    return widened(Brain{brain_of(widened(Brain{v.raw}))});
   } else if constexpr (std::is_same_v<From, Half>) {
     if constexpr (std::is_same_v<To, double>) {
       return bits_as<double>(widened<std::uint64_t>(v.raw));

@@ -170,3 +170,145 @@ def test_half_complex(name: str) -> None:
     parts = (x.real, x.imag) if name == "complex64" else (x, np.zeros(x.size, "f4"))
     for k, part in enumerate(parts):
         check(part, name, "float16", np.ascontiguousarray(pair[:, k]).view("u1"), cast_by_others(part, np.dtype("f2")))
+
+
+UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")
+
+
+def ticks() -> Any:
+    random = np.random.default_rng(3)
+    bits = random.integers(-(2**63), 2**63, 500, "i8") >> random.integers(0, 64, 500)
+    near = np.arange(-800, 800)
+    return np.concatenate([bits, near, near * 365, [2**62, -(2**62), -(2**63), 2**63 - 1]]).astype("i8")
+
+
+@pytest.mark.parametrize("unit", [*UNITS, "3D", "7s", "2Y", "5M", "25h"])
+@pytest.mark.parametrize("kind", ["datetime64", "timedelta64"])
+def test_times(kind: str, unit: str) -> None:
+    for other in (*UNITS, "2D", "3M", "2Y", "60s"):
+        if kind == "timedelta64" and {unit, other} & {"ns"} and {unit, other} & {"2Y", "5M", "3M"}:
+            continue  # NumPy's factor overflows, and nothing says so
+        # What overflows is anything where NumPy asks the calendar.
+        by_calendar = kind == "datetime64" and (unit[-1] in "YM" or other[-1] in "YM")
+        x = (ticks() // (2**40 if by_calendar and unit[-1] in "YM" else 1)).view(f"{kind}[{unit}]")
+        try:
+            want = x.astype(f"{kind}[{other}]")
+        except OverflowError:
+            with pytest.raises(TypeError, match="no such conversion is there"):
+                aa.asarray(x, dtype=f"{kind}[{other}]", casting="unsafe")
+            continue
+        got = memory_of(aa.asarray(x, dtype=f"{kind}[{other}]", casting="unsafe")).view("i8")
+        where = np.flatnonzero(got != want.view("i8"))
+        assert not where.size, f"{x[where[0]]!r} became {got[where[0]]}, not {want[where[0]]!r}"
+
+
+@pytest.mark.parametrize("kind", ["datetime64[s]", "timedelta64[ms]"])
+@pytest.mark.parametrize("name", ["bool", *INTEGERS, "float16", "float32", "float64", "complex128"])
+def test_times_are_integers_to_numbers(kind: str, name: str) -> None:
+    x = ticks().view(kind)
+    check(x, kind, name, memory_of(aa.asarray(x, dtype=name, casting="unsafe")), cast_by_others(x, dtype_of(name)))
+    y = values_of(name)
+    check(y, name, kind, memory_of(aa.asarray(y, dtype=kind, casting="unsafe")), cast_by_others(y, np.dtype(kind)))
+
+
+def test_text_of_another_length() -> None:
+    for kind in ("S", "U", ">U"):
+        x = np.array([["ab", "", "abcde"], ["x", "yz\0q", "abc"]], f"{kind}5")
+        for view in (x, x.T, x[::-1, ::2]):
+            for length in (1, 3, 8):
+                for to in (f"{kind[-1]}{length}", f"{kind}{length}"):
+                    made = aa.asarray(view, dtype=to, casting="unsafe")
+                    assert np.asarray(made).tobytes() == view.astype(to).tobytes()
+        with pytest.raises(aa.CastError, match=r"element \[0, 2\]"):
+            aa.asarray(x, dtype=f"{kind[-1]}3", casting="same_value")
+        aa.asarray(x, dtype=f"{kind[-1]}6", casting="same_value")
+
+
+def laid_out(x: Any, way: str) -> Any:
+    """The same values in another layout."""
+    if way == "swapped":
+        return x.astype(x.dtype.newbyteorder())
+    if way == "transposed":
+        return np.ascontiguousarray(x.T).T
+    if way == "reversed":
+        return np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1]
+    wide = np.zeros((x.shape[0], 3 * x.shape[1] + 1), x.dtype)
+    wide[:, 1::3] = x
+    return wide[:, 1::3]
+
+
+@pytest.mark.parametrize("way", ["swapped", "transposed", "reversed", "stepped"])
+@pytest.mark.parametrize("shape", [(3, 5), (200, 301), (1, 4000), (2500, 2)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_layouts(way: str, shape: tuple[int, int], order: Any) -> None:
+    x = np.random.default_rng(5).integers(-8, 8, shape).astype("f4")
+    pairs = [("float32", "float16"), ("int16", "float64"), ("complex64", "float32"), ("float32", "complex128")]
+    pairs += [("float64", "float8_e4m3fn"), ("float8_e5m2", "float32"), ("int8", "int4"), ("float64", "longdouble")]
+    for name, other in [*pairs, ("float32", ">f8"), ("complex64", ">c16"), ("uint8", "bool"), ("float32", "int4_padded")]:
+        source = x.astype(dtype_of(name))
+        view = source if way == "swapped" and source.dtype.kind == "V" else laid_out(source, way)
+        want = cast_by_others(source.reshape(-1), dtype_of(other.removesuffix("_padded"))).reshape(shape)
+        packed = other in SMALL
+        made = aa.asarray(view, dtype=other, casting="unsafe", order="C" if packed else order)
+        if packed:
+            got = codes(made, bits_of(other), x.size)
+        else:
+            want = np.ascontiguousarray(want if order == "C" else want.T)
+            got = memory_of(made)
+        plain = other.removeprefix(">").removesuffix("_padded")
+        check(want.reshape(-1), name, plain if plain in ALL else "bool", got, want)
+
+
+def test_packed_sources() -> None:
+    for name in (*SMALL, "float6_e2m3fn", "float4_e2m1fn"):
+        values = np.resize(below_16(name), (7, 301))
+        packed = aa.asarray(values, dtype=name, casting="unsafe", copy=True) if name in SMALL else None
+        packed = aa.asarray(values.astype("f4"), dtype=name, casting="unsafe") if packed is None else packed
+        for other in ("float32", "int8", "float16"):
+            want = values.astype(other)
+            assert memory_of(aa.asarray(packed, dtype=other, casting="unsafe")).tobytes() == want.tobytes()
+            made = aa.asarray(packed, dtype=other, casting="unsafe", order="F")
+            assert memory_of(made).tobytes() == want.T.tobytes()
+        again = aa.asarray(packed, dtype=f"{name}_padded", casting="unsafe")
+        assert memory_of(again).tobytes() == values.tobytes()
+
+
+def parts_of(x: Any) -> list[tuple[int | float, int | float]]:
+    """Real and imaginary parts, as Python's numbers."""
+    kind = "i8" if "int" in str(x.dtype) and x.dtype.kind not in "iu" else "f8"
+    held = x if x.dtype.kind in "biuc" else x.astype(kind)
+    return list(zip(held.real.tolist(), np.broadcast_to(held.imag, x.shape).tolist(), strict=True))
+
+
+def changes(x: Any, other: str) -> list[bool]:
+    """Which elements a cast changes, by their numbers."""
+
+    def differ(a: float, b: float) -> bool:
+        return a != b and not (a != a and b != b)  # noqa: PLR0124
+
+    made = cast_by_others(x, dtype_of(other))
+    both = zip(parts_of(x), parts_of(made), strict=True)
+    return [differ(a[0], b[0]) or differ(a[1], b[1]) for a, b in both]
+
+
+SAME = ("bool", *INTEGERS, "int4", "uint2", "float16", "float32", "float64", "bfloat16", *NARROW, "complex64")
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_same_value(name: str) -> None:
+    """The first element that changes, of a few at random and at the edges."""
+    whole_range = values_of(name)
+    random = np.random.default_rng(9)
+    for other in SAME:
+        if other in (name, "bool"):
+            continue
+        picked = np.concatenate([whole_range[random.integers(0, whole_range.size, 60)], whole_range[-8:]])
+        changed = np.array(changes(picked, other))
+        kept = picked[~changed]
+        aa.asarray(kept, dtype=other, casting="same_value")
+        if changed.any():
+            x = np.concatenate([np.resize(kept, 5000) if kept.size else kept, picked[changed][-1:], picked])
+            first = len(x) - len(picked) - 1
+            with pytest.raises(aa.CastError, match=rf"element \[{first}\] ") as caught:
+                aa.asarray(x, dtype=other, casting="same_value")
+            assert other in str(caught.value)
