@@ -159,12 +159,12 @@ void unload(const Plan& p, const Block& block, char* buffer, const std::int64_t*
       const std::int64_t extent = block.extent[i];  // NOLINT(clang-analyzer-core.uninitialized.Assign)
       if (++index[i] < extent) {
         tile.to += p.axes[i].to;
-        tile.from += step[i];
+        tile.from += step[i];  // NOLINT(clang-analyzer-core.uninitialized.Assign)
         break;
       }
       index[i] = 0;
       tile.to -= p.axes[i].to * (extent - 1);
-      tile.from -= step[i] * (extent - 1);
+      tile.from -= step[i] * (extent - 1);  // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult)
     }
     if (i < 0) return;
   }
