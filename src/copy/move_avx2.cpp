@@ -116,9 +116,8 @@ void gather(const Tile& t) noexcept {
   const std::int64_t step = t.from_d;
   const std::int64_t length = step < 0 ? -step : step;
   if (step == 0) return fill<size>(t);
-  if (length > near_steps[index_of_size(size)] * size || length < size || t.nd < 4 * 16 / size) {
-    return gather_few<size>(t);
-  }
+  constexpr int nearest = near_steps[index_of_size(size)];
+  if (length > nearest * size || length < size || t.nd < 4 * 16 / size) return gather_few<size>(t);
   switch (((16 / size - 1) * length + size + 15) / 16) {
     case 1:
       return gather_near<size, 1>(t);
@@ -137,6 +136,12 @@ void gather(const Tile& t) noexcept {
     default:
       return gather_near<size, 8>(t);
   }
+}
+
+template <>
+void gather<16>(const Tile& t) noexcept {
+  if (t.from_d == 0) return fill<16>(t);
+  gather_few<16>(t);
 }
 
 /// Byte b of 16 bytes j of the target comes from byte index[j][d][b] of strand d, or from another strand.

@@ -176,6 +176,7 @@ void gather_near(const Tile& t) noexcept {
   const std::int64_t window = registers * 64;
   const Window w = window_of<size>(step);
   const std::int64_t ahead = step < 0 ? -4096 : 4096;
+  const std::int64_t next_row = t.na > 1 ? t.from_a : t.ahead;
   // Backwards, the window begins at the last of its elements and may reach beyond the first of all; forwards it may
   // reach beyond the last. Those elements go one by one.
   const std::int64_t extent = (t.nd - 1) * length + size;
@@ -197,8 +198,11 @@ void gather_near(const Tile& t) noexcept {
     for (; rest.nd >= count && high - (rest.from - back) >= window; rest.nd -= count) {
       const char* const p = rest.from - back;
       if (t.ahead != 0) {
+        const char* soon = p + ahead;
+        if (soon >= high) soon += next_row - extent;
+        if (soon < low) soon += next_row + extent;
 #pragma GCC unroll 8
-        for (int i = 0; i < registers; ++i) __builtin_prefetch(p + ahead + i * 64, 0, 2);
+        for (int i = 0; i < registers; ++i) __builtin_prefetch(soon + i * 64, 0, 2);
       }
       __m512i v = registers == 1 ? _mm512_permutexvar_epi8(w.index, load<__m512i>(p))
                                  : _mm512_permutex2var_epi8(load<__m512i>(p), w.index, load<__m512i>(p + 64));

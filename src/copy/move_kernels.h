@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner loops of moves: a table of them for each instruction set, all made of the same text
-// (move_kernels.inc.h). Includes isa.h and the C headers alone.
+// The inner loops of moves: a table of them for each instruction set, made of the same text as far as that goes
+// (move_tiles.inc.h). Includes isa.h and the C headers alone.
+//
+// Measured on Zen 4: from memory all three transpose at the rate of memcpy (SSE2 within 1.2 times), since what counts
+// is that lines are read once, ahead of time, and written whole. In the caches AVX-512 moves 1.3 to 2.3 times what AVX2
+// does (f32: 160 against 90 GB/s), and AVX2 1.5 to 2 times what SSE2 does; short dimensions and small steps need byte
+// permutations, without which (baseline) they take 2 to 20 times as long.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +23,7 @@ struct Tile {
   std::int64_t from_a, from_d;
   std::int64_t na, nd;
   std::size_t size;    ///< bytes of an element
-  std::int64_t ahead;  ///< so many bytes further on in the source lies what is read soon; 0: nothing that is known
+  std::int64_t ahead;  ///< steps in the source to what is read soon, of one row the next; 0: nothing that is known
   bool stream;         ///< whole cache lines of the target may go past the cache; fence() at the end
 };
 

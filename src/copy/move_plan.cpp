@@ -156,14 +156,15 @@ void unload(const Plan& p, const Block& block, char* buffer, const std::int64_t*
     }
     int i = inner - 2;
     for (; i >= 0; --i) {
-      if (++index[i] < block.extent[i]) {
+      const std::int64_t extent = block.extent[i];  // NOLINT(clang-analyzer-core.uninitialized.Assign)
+      if (++index[i] < extent) {
         tile.to += p.axes[i].to;
-        tile.from += step[i];
+        tile.from += step[i];  // NOLINT(clang-analyzer-core.uninitialized.Assign)
         break;
       }
       index[i] = 0;
-      tile.to -= p.axes[i].to * (block.extent[i] - 1);
-      tile.from -= step[i] * (block.extent[i] - 1);
+      tile.to -= p.axes[i].to * (extent - 1);
+      tile.from -= step[i] * (extent - 1);  // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult)
     }
     if (i < 0) return;
   }
@@ -209,7 +210,7 @@ void run_blocks(void* what, std::int64_t begin, std::int64_t end) noexcept {
     at[i] = left % p.blocks[i];
     left /= p.blocks[i];
   }
-  Block block;
+  Block block{};
   for (std::int64_t u = begin; u < end; ++u) {
     block.to = p.to;
     block.from = p.from;
@@ -419,7 +420,7 @@ void move_blocks(char* to, const char* from, const Axis* axes, int n, Moved what
   if (p.fused_count > 0) p.kind = Kind::transpose;
   p.kernel = kernel_for(kernels, size, p.kind);
   p.staged = p.kind != Kind::runs && (p.turn > 1 || p.fused_count > 0);
-  p.ahead = total >= far ? 4 * line : 0;
+  p.ahead = total < far ? 0 : p.kind == Kind::gather && p.a < 0 && n > 1 ? axes[n - 2].from : 4 * line;
   std::int64_t reach = size;  // of the source
   for (int i = 0; i < n; ++i) reach += (axes[i].extent - 1) * static_cast<std::int64_t>(magnitude(axes[i].from));
   const std::int64_t touched = size >= line ? total : least(reach, total / size * line);

@@ -173,6 +173,8 @@ ANYARRAY_INLINE bool cover(const Tile& t) {
   return true;
 }
 
+void stream(char* to, const char* from, std::size_t bytes) noexcept;
+
 template <int bytes>
 struct Array {
   char data[bytes];
@@ -299,7 +301,13 @@ void move_any(const Tile& t) noexcept {
       const char* from = t.from + a * t.from_a + d * t.from_d;
       std::size_t left = t.size;
       if (left > 256) {
-        __builtin_memcpy(to, from, left);
+        // Lines that rows share are better written through the cache.
+        const bool whole = (reinterpret_cast<std::uintptr_t>(to) | left) % 64 == 0;
+        if (t.stream && (whole || left >= 1024)) {
+          stream(to, from, left);
+        } else {
+          __builtin_memcpy(to, from, left);
+        }
         continue;
       }
       for (; left > 64; left -= 64, to += 64, from += 64) __builtin_memcpy(to, from, 64);
