@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "src/copy/cast.h"
 #include "src/copy/convert_elements.h"
 #include "src/copy/memory.h"
 #include "src/copy/print_element.h"
@@ -77,7 +76,7 @@ Status choose_cast(DType from, const DType* wanted, std::uint32_t n, Casting cas
 
 Status check_values(const Descriptor& from, DType to, Reason* why) noexcept {
   if (differ_in_order_alone(from.dtype, to) || from.size() == 0) return Status::ok;
-  const std::int64_t number = first_changed(from, to);
+  const std::int64_t number = first_changed_value(from, to);
   if (number < 0 || why == nullptr) return number < 0 ? Status::ok : Status::mismatch;
   TextWriter text(why->text, sizeof why->text);
   char name[80];
@@ -112,7 +111,7 @@ Status check_values(const Descriptor& from, DType to, Reason* why) noexcept {
 }
 
 Status check_apart(const Descriptor& to, Reason* why) noexcept {
-  if (to.strides == nullptr) return Status::ok;
+  if (to.c_contiguous()) return Status::ok;
   // What can be looked at in some milliseconds.
   constexpr std::int64_t few = 1 << 16;
   const std::int64_t itemsize = to.dtype.itemsize();

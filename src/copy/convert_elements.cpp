@@ -2,6 +2,8 @@
 #include "src/copy/convert_elements.h"
 
 #include "src/copy/cast.h"
+#include "src/copy/cast_text.h"
+#include "src/copy/cast_times.h"
 #include "src/copy/move.h"
 #include "src/copy/rules.h"
 
@@ -24,7 +26,11 @@ void move_packed(const Descriptor& to, const Descriptor& from) noexcept {
 
 void convert_elements(const Descriptor& to, const Descriptor& from) noexcept {
   if (from.size() == 0) return;
-  if (!differ_in_order_alone(to.dtype, from.dtype)) return cast_elements(to, from);
+  if (!differ_in_order_alone(to.dtype, from.dtype)) {
+    if (has_time_cast(to.dtype, from.dtype)) return cast_times(to, from);
+    if (has_text_cast(to.dtype, from.dtype)) return cast_text(to, from);
+    return cast_elements(to, from);
+  }
   const std::size_t turn = to.dtype.swapped() != from.dtype.swapped() ? swap_unit(to.dtype) : 1;
   if (to.strides == nullptr) return move_packed(to, from);
   if (to.dtype.itemsize() == 0) return;
@@ -32,6 +38,12 @@ void convert_elements(const Descriptor& to, const Descriptor& from) noexcept {
   for (int i = 0; i < from.ndim; ++i) axes[i] = {from.shape[i], to.strides[i], from.strides[i]};
   move_elements(static_cast<char*>(to.data), static_cast<const char*>(from.data), axes, from.ndim,
                 {static_cast<std::size_t>(to.dtype.itemsize()), turn});
+}
+
+std::int64_t first_changed_value(const Descriptor& from, DType to) noexcept {
+  if (has_time_cast(to, from.dtype)) return first_changed_time(from, to);
+  if (has_text_cast(to, from.dtype)) return first_cut(from, to);
+  return first_changed(from, to);
 }
 
 }  // namespace anyarray

@@ -24,7 +24,7 @@ bool put_ieee(Numbers& n, unsigned bits) noexcept {
   } else {
     put_float(n, DBL_MANT_DIG, DBL_MIN_EXP - DBL_MANT_DIG, DBL_MAX_EXP - 1);
   }
-  return true;
+  return bits == 16 || bits == 32 || bits == 64;
 }
 
 void put_narrow(Numbers& n, const FloatFormat& f) noexcept {
@@ -39,47 +39,51 @@ void put_narrow(Numbers& n, const FloatFormat& f) noexcept {
 }  // namespace
 
 bool read_numbers(DType d, Numbers* out) noexcept {
-  if (find_row(d) == nullptr || d.code == TypeCode::opaque_handle) return false;
   Numbers& n = *out;
   n = {Kind::real, 0, 0, 0, false, true, false, false, d.count};
+  const unsigned bits = d.bits;
+  const bool power = bits != 0 && (bits & (bits - 1)) == 0;
   switch (d.code) {
     case TypeCode::bool_:
       n.kind = Kind::boolean;
       n.digits = 1;
-      return true;
+      return bits == 8;
     case TypeCode::uint:
       n.kind = Kind::uint;
-      n.digits = static_cast<std::int16_t>(d.bits);
-      return true;
+      n.digits = static_cast<std::int16_t>(bits);
+      return power && bits <= 64;
     case TypeCode::int_:
       n.kind = Kind::int_;
-      n.digits = static_cast<std::int16_t>(d.bits - 1);
+      n.digits = static_cast<std::int16_t>(bits - 1);
       n.negative = true;
-      return true;
+      return power && bits <= 64;
     case TypeCode::float_:
-      return put_ieee(n, d.bits);
+      return put_ieee(n, bits);
     case TypeCode::complex:
       n.kind = Kind::complex;
-      return put_ieee(n, d.bits / 2u);
+      return put_ieee(n, bits / 2);
     case TypeCode::complex_long_double:
       n.kind = Kind::complex;
       [[fallthrough]];
     case TypeCode::long_double:
       put_float(n, LDBL_MANT_DIG, LDBL_MIN_EXP - LDBL_MANT_DIG, LDBL_MAX_EXP - 1);
-      return true;
+      return find_row(d) != nullptr;
     case TypeCode::bfloat:
       put_float(n, 8, -133, 127);
-      return true;
+      return bits == 16;
     case TypeCode::float8_e8m0fnu:
       n.digits = 1;
       n.lowest = -127;
       n.highest = 127;
       n.zero = false;
       n.nan = true;
-      return true;
+      return bits == 8;
     default:
-      put_narrow(n, *narrow_format(d));
-      return true;
+      if (const FloatFormat* f = narrow_format(d); f != nullptr) {
+        put_narrow(n, *f);
+        return bits == 1u + f->exponent_bits + f->mantissa_bits;
+      }
+      return false;
   }
 }
 

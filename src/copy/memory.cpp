@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All blocks come from malloc, which keeps what was freed up to some 32 MB: memory that is used again needn't be cleared
-// by the kernel. Alignment is made here, with a word before the block that says where it starts: aligned_alloc takes
-// three to six times as long.
+// All blocks come from malloc, which keeps what was freed up to some 32 MB: memory that is used again needn't be
+// cleared by the kernel. Alignment is made here, with a word before the block that says where it starts: aligned_alloc
+// takes three to six times as long.
 #include "src/copy/memory.h"
 
 #include <cstdlib>

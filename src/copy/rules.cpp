@@ -4,6 +4,8 @@
 #include "src/copy/rules.h"
 
 #include "src/copy/cast.h"
+#include "src/copy/cast_text.h"
+#include "src/copy/cast_times.h"
 #include "src/copy/holds.h"
 #include "src/copy/ticks.h"
 #include "src/core/dtype_table.h"
@@ -25,24 +27,16 @@ bool times_go(DType from, DType to, Casting casting) noexcept {
   return casting == Casting::same_kind || (a <= b && ticks_divide(from, to));
 }
 
-/// Whether text keeps all of its characters.
-bool text_goes(DType from, DType to) noexcept {
-  return from.code <= to.code && to.code <= TypeCode::fixed_ucs4 && from.count <= to.count;
+/// Whether the rule lets text and times go.
+bool others_go(DType from, DType to, Casting casting) noexcept {
+  if (casting == Casting::equiv) return false;
+  return from.is_time() ? times_go(from, to, casting) : from.count <= to.count;  // text keeps all of its characters
 }
 
-bool goes(DType from, DType to, Casting casting) noexcept {
-  if (from.with_padded(to.padded()) == to) return true;
-  Numbers source, target;
-  if (read_numbers(from, &source) && read_numbers(to, &target)) {
-    return casting != Casting::equiv && numbers_go(source, target, casting);
-  }
-  if (casting == Casting::equiv) return false;
-  if (from.is_time() && from.code == to.code) return times_go(from, to, casting);
-  if (to.code == TypeCode::timedelta64 && read_numbers(from, &source)) {
-    return source.kind <= Kind::int_ && (casting == Casting::same_kind || source.kind != Kind::uint || from.bits < 64);
-  }
-  if (from.code == TypeCode::fixed_bytes || from.code == TypeCode::fixed_ucs4) return text_goes(from, to);
-  return false;
+/// Integers are spans of time, by NumPy's rule.
+bool is_span_of(DType from, const Numbers& source, DType to, Casting casting) noexcept {
+  if (to.code != TypeCode::timedelta64 || from.is_time() || source.kind > Kind::int_) return false;
+  return casting == Casting::same_kind || (casting == Casting::safe && (source.kind != Kind::uint || from.bits < 64));
 }
 
 }  // namespace
@@ -75,11 +69,17 @@ bool differ_in_order_alone(DType a, DType b) noexcept { return a.with_swapped(fa
 
 Status can_cast(DType from, DType to, Casting casting) noexcept {
   if (from == to) return Status::ok;
-  const bool turned = differ_in_order_alone(from, to);
-  if (!turned && !has_cast(to, from)) return Status::unsupported;
-  if (casting == Casting::no) return Status::mismatch;
-  if (turned || casting == Casting::unsafe || casting == Casting::same_value) return Status::ok;
-  return goes(from.with_swapped(false), to.with_swapped(false), casting) ? Status::ok : Status::mismatch;
+  const bool free = casting == Casting::unsafe || casting == Casting::same_value;
+  const auto answer = [casting](bool goes) { return goes && casting != Casting::no ? Status::ok : Status::mismatch; };
+  if (differ_in_order_alone(from, to)) return answer(true);
+  Numbers source, target;
+  if (!read_numbers(from, &source) || !read_numbers(to, &target)) {
+    if (has_time_cast(to, from) || has_text_cast(to, from)) return answer(free || others_go(from, to, casting));
+    return has_cast(to, from) ? answer(free || is_span_of(from, source, to, casting)) : Status::unsupported;
+  }
+  if (source.lanes != target.lanes) return Status::unsupported;
+  if (from.with_swapped(false).with_padded(true) == to.with_swapped(false).with_padded(true)) return answer(true);
+  return answer(free || (casting != Casting::equiv && numbers_go(source, target, casting)));
 }
 
 }  // namespace anyarray

@@ -48,15 +48,17 @@ int allowed_cpus() noexcept {
   return 0;
 }
 
-/// How many CPUs' time a container may use, rounded up; 0: no limit is known.
+/// How many CPUs' time a container may use, rounded up; 0: no limit is known. "max 100000", or "150000 100000".
 int quota() noexcept {
   std::FILE* const file = std::fopen("/sys/fs/cgroup/cpu.max", "re");
   if (file == nullptr) return 0;
-  long time = 0;
-  long period = 0;
-  const bool limited = std::fscanf(file, "%ld %ld", &time, &period) == 2 && time > 0 && period > 0;
+  char line[64] = "";
+  const bool read = std::fgets(line, sizeof line, file) != nullptr;
   std::fclose(file);
-  return limited ? in_bounds((time - 1) / period + 1) : 0;
+  char* end = line;
+  const long time = read ? std::strtol(line, &end, 10) : 0;
+  const long period = std::strtol(end, nullptr, 10);
+  return time > 0 && period > 0 ? in_bounds((time - 1) / period + 1) : 0;
 }
 #else
 int allowed_cpus() noexcept { return in_bounds(sysconf(_SC_NPROCESSORS_ONLN)); }

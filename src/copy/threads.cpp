@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool: one for the process, made when it is first needed. It serves one caller at a time; whoever finds it busy does
-// all of his work himself, as does whoever calls from inside of a part, so nobody ever waits for a place. A caller
+// The pool: one for the process, made when it is first needed. It serves one caller at a time; whoever finds it busy
+// does all of his work himself, as does whoever calls from inside of a part, so nobody ever waits for a place. A caller
 // doesn't wait for helpers that haven't come: he works on the parts himself until none is left.
 #include "src/copy/threads.h"
 
@@ -17,9 +17,9 @@ namespace {
 
 using Work = void (*)(void* what, std::int64_t begin, std::int64_t end) noexcept;
 
-constexpr int parts_each = 4;                                  // so that a slow thread doesn't hold up the others
-constexpr std::int64_t part_bytes = bytes_for_threads / 4;     // below that, taking a part costs too much of its time
-constexpr int spins = 400;                                     // some microseconds: back-to-back copies need no wake-up
+constexpr int parts_each = 4;                               // so that a slow thread doesn't hold up the others
+constexpr std::int64_t part_bytes = bytes_for_threads / 4;  // below that, taking a part costs too much of its time
+constexpr int spins = 400;                                  // some microseconds: back-to-back copies need no wake-up
 constexpr int most_helpers = 255;
 
 struct Job {
@@ -34,9 +34,9 @@ struct Job {
 struct Pool {
   const pid_t process;
   Pool* const before_fork;
-  std::atomic<bool> busy{false};  ///< a caller has it
+  std::atomic<bool> busy{false};      ///< a caller has it
   std::atomic<std::int64_t> next{0};  ///< part
-  std::atomic<int> running{0};  ///< helpers in the job
+  std::atomic<int> running{0};        ///< helpers in the job
   std::atomic<unsigned> posted{0};
 
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

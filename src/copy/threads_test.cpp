@@ -66,8 +66,9 @@ void test_parts_cover_all() {
   CHECK(little.calls == 1 && little.each(1));
   // Near the end of the numbers nothing overflows.
   static std::atomic<std::int64_t> sum;
-  in_parts(INT64_MAX, std::int64_t{1} << 62, plenty,
-           [](void*, std::int64_t begin, std::int64_t end) noexcept { sum += end - begin; }, nullptr);
+  in_parts(
+      INT64_MAX, std::int64_t{1} << 62, plenty,
+      [](void*, std::int64_t begin, std::int64_t end) noexcept { sum += end - begin; }, nullptr);
   CHECK_EQ(sum.load(), INT64_MAX);
 }
 
@@ -77,13 +78,14 @@ void test_others_help() {
   struct Met {
     std::atomic<int> come{0};
   } met;
-  in_parts(2, 1, plenty,
-           [](void* what, std::int64_t, std::int64_t) noexcept {
-             auto& m = *static_cast<Met*>(what);
-             ++m.come;
-             while (m.come < 2) std::this_thread::yield();
-           },
-           &met);
+  in_parts(
+      2, 1, plenty,
+      [](void* what, std::int64_t, std::int64_t) noexcept {
+        auto& m = *static_cast<Met*>(what);
+        ++m.come;
+        while (m.come < 2) std::this_thread::yield();
+      },
+      &met);
   CHECK_EQ(met.come.load(), 2);
 }
 
@@ -93,17 +95,18 @@ void test_nested() {
     Counts inner{512, 1};
     std::atomic<bool> here{true};
   } outer;
-  in_parts(16, 1, plenty,
-           [](void* what, std::int64_t begin, std::int64_t end) noexcept {
-             for (; begin < end; ++begin) {
-               auto& o = *static_cast<Outer*>(what);
-               Counts mine(64, 1);
-               mine.run(plenty);
-               o.here = o.here && mine.threads.size() == 1 && mine.each(1);
-               o.inner.run(plenty);
-             }
-           },
-           &outer);
+  in_parts(
+      16, 1, plenty,
+      [](void* what, std::int64_t begin, std::int64_t end) noexcept {
+        for (; begin < end; ++begin) {
+          auto& o = *static_cast<Outer*>(what);
+          Counts mine(64, 1);
+          mine.run(plenty);
+          o.here = o.here && mine.threads.size() == 1 && mine.each(1);
+          o.inner.run(plenty);
+        }
+      },
+      &outer);
   CHECK(outer.here && outer.inner.each(16));
 }
 
@@ -136,12 +139,13 @@ void test_memory_order() {
   bool equal = true;
   for (std::int64_t round = 1; round <= 50; ++round) {
     for (auto& one : from) one = round;
-    in_parts(1 << 16, 64, plenty,
-             [](void* what, std::int64_t begin, std::int64_t end) noexcept {
-               const auto& b = *static_cast<Both*>(what);
-               for (; begin < end; ++begin) b.to[begin] = b.from[begin] + 1;
-             },
-             &both);
+    in_parts(
+        1 << 16, 64, plenty,
+        [](void* what, std::int64_t begin, std::int64_t end) noexcept {
+          const auto& b = *static_cast<Both*>(what);
+          for (; begin < end; ++begin) b.to[begin] = b.from[begin] + 1;
+        },
+        &both);
     for (const auto one : to) equal &= one == round + 1;
   }
   CHECK(equal);

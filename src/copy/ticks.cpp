@@ -9,9 +9,11 @@ namespace {
 /// One tick of a unit in the next finer one; by TimeUnit.
 constexpr std::int64_t steps[] = {1, 12, 0, 7, 24, 60, 60, 1000, 1000, 1000, 1000, 1000, 1000, 1};
 
-/// `type`'s multiplier in ticks of `fine`; 0 where that is too much: NumPy counts no more of them in one tick.
+/// NumPy counts no more ticks than this in one.
+constexpr std::int64_t too_many = std::int64_t{1} << 56;
+
+/// `type`'s multiplier in ticks of `fine`; 0 where that is too much.
 std::int64_t multiplier_in(DType type, TimeUnit fine) noexcept {
-  constexpr std::int64_t too_many = std::int64_t{1} << 56;
   const std::int64_t one = ticks_in(type.unit(), fine);
   std::int64_t ticks = 0;
   return one >= too_many || __builtin_mul_overflow(one, std::int64_t{type.count}, &ticks) ? 0 : ticks;
@@ -31,7 +33,7 @@ bool ticks_divide(DType from, DType to) noexcept {
   if (is_calendar(from.unit()) != is_calendar(to.unit())) return true;
   if (from.unit() > to.unit()) return false;
   const std::int64_t ticks = multiplier_in(from, to.unit());
-  return ticks != 0 && ticks % to.count == 0;
+  return ticks != 0 && ticks < too_many && ticks % to.count == 0;
 }
 
 bool common_ticks(DType a, DType b, DType* out) noexcept {

@@ -7,6 +7,7 @@
 #include "anyarray/copy.h"
 #include "src/python/sequences.h"
 #include "src/python/state.h"
+#include "src/support/owned.h"
 
 namespace anyarray {
 
@@ -55,19 +56,6 @@ bool read_casting(PyObject* o, Casting* out) noexcept;
 inline bool is_plain_object(PyTypeObject* type) noexcept {
   return type == &PyList_Type || type == &PyFloat_Type || type == &PyLong_Type || type == &PyTuple_Type ||
          type == &PyBool_Type || type == &PyComplex_Type || type == &PyRange_Type;
-}
-
-/// From so many bytes on a copy gives up the GIL.
-inline constexpr std::int64_t gil_bytes = std::int64_t{1} << 20;
-
-/// Runs `copy`, which calls nothing of Python, on so many bytes.
-template <class F>
-Status run_copy(std::int64_t bytes, F&& copy) noexcept {
-  if (bytes < gil_bytes) return copy();
-  PyThreadState* const thread = PyEval_SaveThread();
-  const Status s = copy();
-  PyEval_RestoreThread(thread);
-  return s;
 }
 
 /// Memory that is written to, of an array of any library, held (an Array is kept from being released) meanwhile.

@@ -12,6 +12,13 @@ void free_owned(Borrow* b) noexcept {
   let_go(b);
 }
 
+void convert(const Descriptor& to, const Descriptor& from) noexcept {
+  run_copy(to.nbytes(), [&] {
+    convert_elements(to, from);
+    return Status::ok;
+  });
+}
+
 }  // namespace
 
 bool owned_borrow(Context& cx, DType dtype, int ndim, const std::int64_t* shape, bool fortran, Borrow& out) noexcept {
@@ -31,12 +38,12 @@ void copy_row_major(const Descriptor& from, void* to) noexcept {
     c_strides(from.ndim, from.shape, from.dtype.itemsize(), strides);
     target.strides = strides;
   }
-  convert_elements(target, from);
+  convert(target, from);
 }
 
 bool owned_copy(Context& cx, const Descriptor& from, DType dtype, bool fortran, Borrow& out) noexcept {
   if (!owned_borrow(cx, dtype, from.ndim, from.shape, fortran, out)) return false;
-  convert_elements(out.desc, from);
+  convert(out.desc, from);
   out.desc.flags = flag_copied;
   return true;
 }

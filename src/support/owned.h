@@ -8,6 +8,20 @@
 
 namespace anyarray {
 
+/// From so many bytes on a copy gives up the GIL.
+inline constexpr std::int64_t gil_bytes = std::int64_t{1} << 20;
+
+/// Runs `copy`, which calls nothing of Python, on so many bytes. Others may run meanwhile: the caller holds what the
+/// source lies in (a `Reading` keeps an Array from being released), and nobody else has the target yet, or knows.
+template <class F>
+Status run_copy(std::int64_t bytes, F&& copy) noexcept {
+  if (bytes < gil_bytes) return copy();
+  PyThreadState* const thread = PyEval_SaveThread();
+  const Status s = copy();
+  PyEval_RestoreThread(thread);
+  return s;
+}
+
 /// Fills `out` with new memory on the host for elements of this type, column-major where `fortran` is set, else
 /// row-major; its owner is None. False with MemoryError set. Preconditions: validate() passes for such an array; packed
 /// elements are row-major.
