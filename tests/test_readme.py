@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "docs/policies.md", "docs/authors.md", "docs/convert.md"]
+PAGES = ["README.md", "docs/policies.md", "docs/authors.md", "docs/convert.md", "docs/asarray.md"]
 
 
 def blocks(page: str, language: str) -> list[str]:

@@ -176,6 +176,7 @@ def view(
     writable: bool = False,
     allow: _Waivers = (),
 ) -> Array: ...
+
 _Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "same_value", "unsafe"]
 _Out = TypeVar("_Out")
 

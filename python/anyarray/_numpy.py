@@ -7,6 +7,7 @@ from typing import Any
 
 from . import _core
 
+_NUMBERS = "biufc"
 _ADVICE = "use tolist(), or hand the array over with __dlpack__ or the buffer protocol"
 
 
@@ -47,11 +48,17 @@ def to_ndarray(array: _core.Array, dtype: Any = None, copy: bool | None = None) 
     except ImportError as error:
         raise TypeError(f"__array__ needs NumPy, which can't be imported ({error}); {_ADVICE}") from error
     whole, fresh = _ndarray(array, numpy, copy)
-    if dtype is not None and whole.dtype != numpy.dtype(dtype):
+    wanted = whole.dtype if dtype is None else numpy.dtype(dtype)
+    if whole.dtype != wanted:
         if copy is False:
-            raise ValueError(f"converting {array.dtype} to {numpy.dtype(dtype)} needs a copy, and copy=False was given")
-        return whole.astype(dtype)
-    return whole.copy() if copy and not fresh else whole
+            raise ValueError(f"converting {array.dtype} to {wanted} needs a copy, and copy=False was given")
+        if whole.dtype.kind in _NUMBERS and wanted.kind in _NUMBERS:
+            made = _core.asarray(array, dtype=wanted, casting="unsafe")
+            return _ndarray(made, numpy, None)[0]
+        return whole.astype(wanted)
+    if not copy or fresh:
+        return whole
+    return _ndarray(_core.asarray(array, copy=True), numpy, None)[0]
 
 
 def _ndarray(array: _core.Array, numpy: Any, copy: bool | None) -> tuple[Any, bool]:

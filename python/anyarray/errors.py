@@ -172,15 +172,11 @@ _ANY_OBJECT = (
 
 
 _INSTEAD = {
+    "asarray": "give a list of its elements",
     "view": "anyarray.asarray(x) makes one of it",
-    "asarray": "give a list or tuple of its elements",
     "write": "give an array to write to, such as anyarray.empty(shape)",
 }
-_TEXT_INSTEAD = {
-    **_INSTEAD,
-    "view": 'anyarray.asarray(x, dtype="U") makes one of it',
-    "asarray": 'it is taken where it is asked for: dtype="U" or "S"',
-}
+_TEXT_INSTEAD = {**_INSTEAD, "view": 'anyarray.asarray(x, dtype="U") makes one of it'}
 
 
 def type_name(obj: object) -> str:
@@ -219,6 +215,7 @@ def _what_it_is(obj: object, action: str) -> str:
 
 #: For each kind of refusal its class, and how to go on.
 _REFUSALS: dict[str, tuple[type[ExchangeError], str]] = {
+    "nothing": (NotAnArrayError, ""),
     "copy": (CopyError, "copy=None copies where it is needed."),
     "cast": (CastError, "Name another dtype, or a rule that allows it: casting='unsafe' takes whatever is lost."),
     "no cast": (CastError, "No rule of casting helps: convert it with its own library first."),

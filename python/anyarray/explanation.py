@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """What `view` does with an object, protocol by protocol. Holds no memory.
+    """What `view`, or `asarray`, does with an object, protocol by protocol. Holds no memory.
 
     Attributes
     ----------
@@ -33,15 +33,17 @@ class Explanation:
     status : str
         How the search ended: "ok", "not offered", "mismatch", ...
     protocol : str or None
-        The row that served.
+        The row that served; "scalar" or "sequence" where `asarray` read the object itself.
     shape, dtype, device, readonly : tuple of int, DType, Device, bool
         What was found; None on failure.
     facts : str
         The same in words; "" on failure.
     error : str
-        The text of the error that `view` raises; "" where it raises none.
+        The text of the error that is raised; "" where there is none.
     attempts : tuple of Attempt
         Every row of the policy, with times in nanoseconds.
+    function : str
+        "view" or "asarray".
     """
 
     object_type: str
@@ -57,10 +59,11 @@ class Explanation:
     facts: str
     error: str
     attempts: tuple[Attempt, ...]
+    function: str = "view"
 
     @property
     def ok(self) -> bool:
-        """Whether `view` succeeds."""
+        """Whether the object could be taken."""
         return self.protocol is not None
 
     def __repr__(self) -> str:
@@ -93,7 +96,7 @@ class Explanation:
 
     def _head(self) -> str:
         asked = f", asked for {self.request}" if self.request else ""
-        return f"view of {self.object_type}{asked}" + (f"\n{self.consumer}" if self.consumer else "")
+        return f"{self.function} of {self.object_type}{asked}" + (f"\n{self.consumer}" if self.consumer else "")
 
     def _tail(self) -> str:
         return f"served by {self.protocol}: {self.facts}" if self.ok else self.error
@@ -113,6 +116,11 @@ class Explanation:
         return "\n".join((self._head(), *columns, self._tail()))
 
 
+def in_words(shape: Any, dtype: Any, device: Any, readonly: Any) -> str:
+    """Give what was found as one phrase."""
+    return f"shape {shape}, {dtype}, on {device}, {'read-only' if readonly else 'writable'}"
+
+
 def make_explanation(
     obj: object,
     policy: str,
@@ -124,10 +132,7 @@ def make_explanation(
     rows: tuple[tuple[Any, ...], ...],
 ) -> Explanation:
     """Make the account; called by the extension with what the engine noted."""
-    protocol, shape, dtype, device, readonly, words = None, None, None, None, None, ""
-    if facts is not None:
-        protocol, shape, dtype, device, readonly = facts
-        words = f"shape {shape}, {dtype}, on {device}, {'read-only' if readonly else 'writable'}"
+    protocol, shape, dtype, device, readonly = facts or (None, None, None, None, None)
     return Explanation(
         object_type=type_name(obj),
         policy=policy,
@@ -139,7 +144,7 @@ def make_explanation(
         dtype=dtype,
         device=device,
         readonly=readonly,
-        facts=words,
+        facts="" if facts is None else in_words(shape, dtype, device, readonly),
         error="" if error is None else str(error),
         attempts=tuple(Attempt(*row) for row in rows),
     )

@@ -13,7 +13,9 @@ namespace {
 /// Up to so many elements go one by one.
 constexpr std::int64_t few = 32;
 /// From so many bytes on, what is dense on both sides is cut into pieces instead of moved as one element.
-constexpr std::size_t long_run = 512;
+constexpr std::size_t long_run = 4096;
+/// Up to so many bytes next to each other are copied as they are.
+constexpr std::size_t small = std::size_t{256} << 10;
 
 template <std::size_t size>
 void move_few(char* to, const char* from, const Axis* axes, int n) noexcept {
@@ -56,6 +58,11 @@ void move_elements(char* to, const char* from, const Axis* axes, int n, Moved wh
       own[i].from = -own[i].from;
     }
   }
+  if (what.turn > 1 && what.turn < what.size) {  // unit by unit
+    const auto unit = static_cast<std::int64_t>(what.turn);
+    own[n++] = {static_cast<std::int64_t>(what.size) / unit, unit, unit};
+    what.size = what.turn;
+  }
   n = arrange(own, n);
   if (what.turn > 1) {
     // Kernels turn units of 2, 4, 8 and 16 bytes.
@@ -81,6 +88,10 @@ void move_elements(char* to, const char* from, const Axis* axes, int n, Moved wh
       default:
         break;
     }
+  }
+  if (n == 0 && what.size <= small) {
+    std::memcpy(to, from, what.size);
+    return;
   }
   if (what.size >= long_run || n == 0) {
     own[n++] = {static_cast<std::int64_t>(what.size), 1, 1};

@@ -33,23 +33,44 @@ ANYARRAY_INLINE void store_past_cache(char* p, const V& v) {
 
 #include "src/copy/move_tiles.inc.h"
 
+/// Whether a cache line begins there, or none ever does where an element begins.
+template <int size>
+ANYARRAY_INLINE bool at_line(const char* p) {
+  const std::uintptr_t over = reinterpret_cast<std::uintptr_t>(p) & 63;
+  return over == 0 || over % size != 0;
+}
+
 /// Elements `step` bytes apart, of at most `lanes` * 16 bytes for each 16 of the target, all of which is read.
 template <int size, int lanes>
 void gather_near(const Tile& t) noexcept {
   constexpr int count = 16 / size;
   const std::int64_t step = t.from_d;
   const std::int64_t length = step < 0 ? -step : step;
-  alignas(16) std::uint8_t index[lanes][16];
-  __builtin_memset(index, 0x80, sizeof index);
-  for (int b = 0; b < 16; ++b) {
-    const int element = step < 0 ? count - 1 - b / size : b / size;
-    const auto at = element * length + b % size;
-    index[at / 16][b] = static_cast<std::uint8_t>(at % 16);
-  }
   __m256i idx[lanes];
+  {
+    struct Bytes {
+      std::uint16_t element[16] = {};
+      std::uint16_t rest[16] = {};
+      constexpr Bytes() {
+        for (int b = 0; b < 16; ++b) {
+          element[b] = static_cast<std::uint16_t>(b / size);
+          rest[b] = static_cast<std::uint16_t>(b % size);
+        }
+      }
+    };
+    static constexpr Bytes bytes;
+    __m256i element = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes.element));
+    if (step < 0) element = _mm256_sub_epi16(_mm256_set1_epi16(count - 1), element);
+    __m256i at = _mm256_mullo_epi16(element, _mm256_set1_epi16(static_cast<short>(length)));
+    at = _mm256_add_epi16(at, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes.rest)));
+    const __m128i low = _mm_packus_epi16(_mm256_castsi256_si128(at), _mm256_extracti128_si256(at, 1));
 #pragma GCC unroll 8
-  for (int i = 0; i < lanes; ++i)
-    idx[i] = _mm256_broadcastsi128_si256(load<__m128i>(reinterpret_cast<char*>(index[i])));
+    for (int i = 0; i < lanes; ++i) {  // what isn't in this lane gets a high bit, which makes 0
+      const __m128i in_lane = _mm_sub_epi8(low, _mm_set1_epi8(static_cast<char>(i * 16)));
+      const __m128i above = _mm_adds_epu8(in_lane, _mm_set1_epi8(0x70));
+      idx[i] = _mm256_broadcastsi128_si256(_mm_or_si128(in_lane, above));
+    }
+  }
   // Backwards, what is read for 16 bytes begins at the last of the elements and may reach beyond the first of all;
   // forwards it may reach beyond the last. Those elements go one by one.
   const std::int64_t extent = (t.nd - 1) * length + size;
@@ -62,13 +83,12 @@ void gather_near(const Tile& t) noexcept {
     rest.from += a * t.from_a;
     const char* const low = step < 0 ? rest.from - (t.nd - 1) * length : rest.from;
     const char* const high = low + extent;
-    if (step < 0) {
-      while (rest.nd >= 2 * count && high - (rest.from - back) < window) {
-        __builtin_memcpy(rest.to, rest.from, size);
-        rest.to += size;
-        rest.from += step;
-        --rest.nd;
-      }
+    while (rest.nd >= 2 * count &&
+           ((step < 0 && high - (rest.from - back) < window) || (t.stream && !at_line<size>(rest.to)))) {
+      __builtin_memcpy(rest.to, rest.from, size);
+      rest.to += size;
+      rest.from += step;
+      --rest.nd;
     }
     for (; rest.nd >= 2 * count && high - (rest.from - back) >= window; rest.nd -= 2 * count) {
       const char* const p = rest.from - back;
@@ -95,8 +115,9 @@ template <int size>
 void gather(const Tile& t) noexcept {
   const std::int64_t step = t.from_d;
   const std::int64_t length = step < 0 ? -step : step;
+  if (step == 0) return fill<size>(t);
   if (length > near_steps[index_of_size(size)] * size || length < size || t.nd < 4 * 16 / size) {
-    return move_each<size>(t);
+    return gather_few<size>(t);
   }
   switch (((16 / size - 1) * length + size + 15) / 16) {
     case 1:
@@ -118,18 +139,27 @@ void gather(const Tile& t) noexcept {
   }
 }
 
+/// Byte b of 16 bytes j of the target comes from byte index[j][d][b] of strand d, or from another strand.
+template <int size, int strands>
+struct Weave {
+  alignas(16) std::uint8_t index[strands][strands][16] = {};
+  constexpr Weave() {
+    for (int j = 0; j < strands; ++j) {
+      for (int d = 0; d < strands; ++d) {
+        for (int b = 0; b < 16; ++b) {
+          const int at = j * 16 + b;
+          const int byte = at / (strands * size) * size + at % size;
+          index[j][d][b] = static_cast<std::uint8_t>(at / size % strands == d ? byte : 0x80);
+        }
+      }
+    }
+  }
+};
+
 template <int size, int strands>
 void weave_as(const Tile& t) noexcept {
   constexpr int count = 16 / size;
-  // Byte b of 16 bytes j of the target comes from byte index[j][d][b] of strand d, or from another strand.
-  alignas(16) std::uint8_t index[strands][strands][16];
-  __builtin_memset(index, 0x80, sizeof index);
-  for (int j = 0; j < strands; ++j) {
-    for (int b = 0; b < 16; ++b) {
-      const int at = j * 16 + b;
-      index[j][at / size % strands][b] = static_cast<std::uint8_t>(at / (strands * size) * size + at % size);
-    }
-  }
+  static constexpr Weave<size, strands> w;
   std::int64_t a = 0;
   for (; a + 2 * count <= t.na; a += 2 * count) {
     const char* const from = t.from + a * size;
@@ -142,7 +172,7 @@ void weave_as(const Tile& t) noexcept {
       __m256i v = _mm256_setzero_si256();
 #pragma GCC unroll 8
       for (int d = 0; d < strands; ++d) {
-        const __m128i idx = load<__m128i>(reinterpret_cast<const char*>(index[j][d]));
+        const __m128i idx = load<__m128i>(reinterpret_cast<const char*>(w.index[j][d]));
         v = _mm256_or_si256(v, _mm256_shuffle_epi8(r[d], _mm256_broadcastsi128_si256(idx)));
       }
       store(to + j * 16, _mm256_castsi256_si128(v));
@@ -155,23 +185,76 @@ void weave_as(const Tile& t) noexcept {
   rest.na -= a;
   move_each<size>(rest);
 }
+/// Byte b of 16 bytes of strand j comes from byte index[j][i][b] of 16 bytes i of the source, or from others.
+template <int size, int strands>
+struct Split {
+  alignas(16) std::uint8_t index[strands][strands][16] = {};
+  constexpr Split() {
+    for (int j = 0; j < strands; ++j) {
+      for (int i = 0; i < strands; ++i) {
+        for (int b = 0; b < 16; ++b) {
+          const int at = (b / size * strands + j) * size + b % size;
+          index[j][i][b] = static_cast<std::uint8_t>(at / 16 == i ? at % 16 : 0x80);
+        }
+      }
+    }
+  }
+};
+
+template <int size, int strands>
+void split_as(const Tile& t) noexcept {
+  constexpr int count = 32 / size;
+  static constexpr Split<size, strands> s;
+  std::int64_t d = 0;
+  for (; d + count <= t.nd; d += count) {
+    const char* const from = t.from + d * strands * size;
+    char* const to = t.to + d * size;
+    __m256i r[strands];
+#pragma GCC unroll 8
+    for (int i = 0; i < strands; ++i) r[i] = load_lanes<__m256i>(from + i * 16, strands * 16);
+#pragma GCC unroll 8
+    for (int j = 0; j < strands; ++j) {
+      __m256i v = _mm256_setzero_si256();
+#pragma GCC unroll 8
+      for (int i = 0; i < strands; ++i) {
+        const __m128i idx = load<__m128i>(reinterpret_cast<const char*>(s.index[j][i]));
+        v = _mm256_or_si256(v, _mm256_shuffle_epi8(r[i], _mm256_broadcastsi128_si256(idx)));
+      }
+      store(to + j * t.to_a, v);
+    }
+  }
+  Tile rest = t;
+  rest.to += d * size;
+  rest.from += d * strands * size;
+  rest.nd -= d;
+  move_each<size>(rest);
+}
+
+#define ANYARRAY_BY_STRANDS(kernel, strands) \
+  switch (strands) {                         \
+    case 2:                                  \
+      return kernel<size, 2>(t);             \
+    case 3:                                  \
+      return kernel<size, 3>(t);             \
+    case 4:                                  \
+      return kernel<size, 4>(t);             \
+    case 5:                                  \
+      return kernel<size, 5>(t);             \
+    case 6:                                  \
+      return kernel<size, 6>(t);             \
+    default:                                 \
+      return transpose<size>(t);             \
+  }
+
+template <int size>
+void split(const Tile& t) noexcept {
+  if (t.nd < 32 / size) return transpose<size>(t);
+  ANYARRAY_BY_STRANDS(split_as, t.na)
+}
 template <int size>
 void weave(const Tile& t) noexcept {
-  if (t.na < 4 * 16 / size) return move_each<size>(t);
-  switch (t.nd) {
-    case 2:
-      return weave_as<size, 2>(t);
-    case 3:
-      return weave_as<size, 3>(t);
-    case 4:
-      return weave_as<size, 4>(t);
-    case 5:
-      return weave_as<size, 5>(t);
-    case 6:
-      return weave_as<size, 6>(t);
-    default:
-      return move_each<size>(t);
-  }
+  if (t.na < 2 * 16 / size) return transpose<size>(t);
+  ANYARRAY_BY_STRANDS(weave_as, t.nd)
 }
 
 void stream(char* to, const char* from, std::size_t bytes) noexcept {
@@ -192,9 +275,7 @@ void stream(char* to, const char* from, std::size_t bytes) noexcept {
 }
 
 void turn(char* to, const char* from, std::size_t bytes, std::size_t unit, bool past_cache) noexcept {
-  alignas(32) char index[32];
-  for (std::size_t b = 0; b < 32; ++b) index[b] = static_cast<char>((b & (16 - unit)) + unit - 1 - b % unit);
-  const __m256i idx = load<__m256i>(index);
+  const __m256i idx = _mm256_broadcastsi128_si256(load<__m128i>(turned_index(unit)));
   const std::size_t head = (64 - (reinterpret_cast<std::uintptr_t>(to) & 63)) & 63;
   // Whole units up to a cache line, if they end there.
   if (past_cache && head % unit == 0 && bytes >= head + 64) {
@@ -230,8 +311,9 @@ void fence() noexcept { _mm_sfence(); }
 const MoveKernels move_kernels_avx2 = {
     {move_avx2::transpose<1>, move_avx2::transpose<2>, move_avx2::transpose<4>, move_avx2::transpose<8>,
      move_avx2::transpose<16>},
-    {move_avx2::gather<1>, move_avx2::gather<2>, move_avx2::gather<4>, move_avx2::gather<8>, move_avx2::move_each<16>},
-    {move_avx2::weave<1>, move_avx2::weave<2>, move_avx2::weave<4>, move_avx2::weave<8>, move_avx2::move_each<16>},
+    {move_avx2::gather<1>, move_avx2::gather<2>, move_avx2::gather<4>, move_avx2::gather<8>, move_avx2::gather<16>},
+    {move_avx2::weave<1>, move_avx2::weave<2>, move_avx2::weave<4>, move_avx2::weave<8>, move_avx2::transpose<16>},
+    {move_avx2::split<1>, move_avx2::split<2>, move_avx2::split<4>, move_avx2::split<8>, move_avx2::transpose<16>},
     {move_avx2::move_each<1>, move_avx2::move_each<2>, move_avx2::move_each<4>, move_avx2::move_each<8>,
      move_avx2::move_each<16>},
     move_avx2::move_any,
@@ -239,6 +321,7 @@ const MoveKernels move_kernels_avx2 = {
     move_avx2::turn,
     move_avx2::fence,
     {8, 8, 4, 2, 0},
+    {6, 6, 4, 3, 0},
 };
 
 }  // namespace anyarray

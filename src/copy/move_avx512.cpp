@@ -5,6 +5,7 @@
 #if defined(ANYARRAY_ISA_X86)
 // GCC takes the undefined operands in its own intrinsics for a mistake of the caller.
 #if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 #include <immintrin.h>
@@ -51,7 +52,8 @@ template <int size>
 struct LineTile {
   static constexpr int along_a = 64 / size;
   static constexpr int along_d = 64 / size;
-  using V = Vector<size, 64>;
+  static constexpr int lane_size = size < 16 ? size : 8;
+  using V = Vector<lane_size, 64>;
   template <bool past_cache>
   static ANYARRAY_INLINE void move(char* to, std::int64_t to_a, const char* from, std::int64_t from_d) {
     constexpr int in_lane = 16 / size;
@@ -59,7 +61,7 @@ struct LineTile {
 #pragma GCC unroll 32
     for (int i = 0; i < 4 * in_lane; ++i) r[i] = load<V>(from + i * from_d);
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) transpose_lanes<size, 64>(r + i * in_lane);
+    for (int i = 0; i < 4 && in_lane > 1; ++i) transpose_lanes<lane_size, 64>(r + i * in_lane);
 #pragma GCC unroll 8
     for (int k = 0; k < in_lane; ++k) {
       const __m512i r0 = reinterpret_cast<__m512i>(r[k]);
@@ -85,7 +87,84 @@ struct LineTile {
   }
 };
 
+/// The same for bytes, whose squares are too large for registers: lines are fetched once, whatever their distance.
+template <>
+struct LineTile<1> {
+  static constexpr int along_a = 64;
+  static constexpr int along_d = 64;
+  template <bool past_cache>
+  static ANYARRAY_INLINE void move(char* to, std::int64_t to_a, const char* from, std::int64_t from_d) {
+    alignas(64) char lines[64 * 64];
+    for (int i = 0; i < 64; ++i) store(lines + i * 64, load<__m512i>(from + i * from_d));
+    for (int a = 0; a < 64; a += 16) {
+      Vector<1, 64> r[16];
+#pragma GCC unroll 16
+      for (int i = 0; i < 16; ++i) r[i] = load_lanes<Vector<1, 64>>(lines + i * 64 + a, 16 * 64);
+      transpose_lanes<1, 64>(r);
+#pragma GCC unroll 16
+      for (int i = 0; i < 16; ++i) {
+        if constexpr (past_cache) {
+          store_past_cache(to + (a + i) * to_a, r[i]);
+        } else {
+          store(to + (a + i) * to_a, r[i]);
+        }
+      }
+    }
+  }
+};
+
 #include "src/copy/move_tiles.inc.h"
+
+/// Whether a cache line begins there, or none ever does where an element begins.
+template <int size>
+ANYARRAY_INLINE bool at_line(const char* p) {
+  const std::uintptr_t over = reinterpret_cast<std::uintptr_t>(p) & 63;
+  return over == 0 || over % size != 0;
+}
+
+/// Where the bytes of 64 come from that lie `step` apart, as a pair of registers and a byte of it.
+struct Window {
+  __m512i index;
+  __mmask64 pair[4];
+};
+template <int size>
+ANYARRAY_INLINE Window window_of(std::int64_t step) {
+  constexpr int count = 64 / size;
+  struct Bytes {
+    std::uint16_t element[64];
+    std::uint16_t rest[64];
+  };
+  static constexpr Bytes bytes = [] {
+    Bytes made{};
+    for (int b = 0; b < 64; ++b) {
+      made.element[b] = static_cast<std::uint16_t>(b / size);
+      made.rest[b] = static_cast<std::uint16_t>(b % size);
+    }
+    return made;
+  }();
+  const __m512i length = _mm512_set1_epi16(static_cast<short>(step < 0 ? -step : step));
+  const __m512i low_byte = _mm512_set1_epi16(127);
+  __m256i index[2];
+  __mmask32 pair[2][4];
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {
+    __m512i element = _mm512_loadu_si512(bytes.element + half * 32);
+    if (step < 0) element = _mm512_sub_epi16(_mm512_set1_epi16(count - 1), element);
+    const __m512i at =
+        _mm512_add_epi16(_mm512_mullo_epi16(element, length), _mm512_loadu_si512(bytes.rest + half * 32));
+    index[half] = _mm512_cvtepi16_epi8(_mm512_and_si512(at, low_byte));
+    const __m512i number = _mm512_srli_epi16(at, 7);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      pair[half][i] = _mm512_cmpeq_epi16_mask(number, _mm512_set1_epi16(static_cast<short>(i)));
+    }
+  }
+  Window w;
+  w.index = _mm512_inserti64x4(_mm512_castsi256_si512(index[0]), index[1], 1);
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) w.pair[i] = pair[0][i] | __mmask64{pair[1][i]} << 32;
+  return w;
+}
 
 /// Elements `step` bytes apart, of `registers` * 64 bytes for each 64 of the target, all of which is read.
 template <int size, int registers>
@@ -95,16 +174,8 @@ void gather_near(const Tile& t) noexcept {
   const std::int64_t step = t.from_d;
   const std::int64_t length = step < 0 ? -step : step;
   const std::int64_t window = registers * 64;
-  // Byte b of the target comes from byte index[b] of a pair of registers; the pair is one that in_pair says.
-  alignas(64) std::uint8_t index[64];
-  __mmask64 in_pair[pairs] = {};
-  for (int b = 0; b < 64; ++b) {
-    const int element = step < 0 ? count - 1 - b / size : b / size;
-    const auto at = element * length + b % size;
-    index[b] = static_cast<std::uint8_t>(at % 128);
-    in_pair[at / 128] |= __mmask64{1} << b;
-  }
-  const __m512i idx = _mm512_load_si512(index);
+  const Window w = window_of<size>(step);
+  const std::int64_t ahead = step < 0 ? -4096 : 4096;
   // Backwards, the window begins at the last of its elements and may reach beyond the first of all; forwards it may
   // reach beyond the last. Those elements go one by one.
   const std::int64_t extent = (t.nd - 1) * length + size;
@@ -116,26 +187,29 @@ void gather_near(const Tile& t) noexcept {
     rest.from += a * t.from_a;
     const char* const low = step < 0 ? rest.from - (t.nd - 1) * length : rest.from;
     const char* const high = low + extent;
-    if (step < 0) {
-      while (rest.nd >= count && high - (rest.from - back) < window) {
-        __builtin_memcpy(rest.to, rest.from, size);
-        rest.to += size;
-        rest.from += step;
-        --rest.nd;
-      }
+    while (rest.nd >= count &&
+           ((step < 0 && high - (rest.from - back) < window) || (t.stream && !at_line<size>(rest.to)))) {
+      __builtin_memcpy(rest.to, rest.from, size);
+      rest.to += size;
+      rest.from += step;
+      --rest.nd;
     }
     for (; rest.nd >= count && high - (rest.from - back) >= window; rest.nd -= count) {
       const char* const p = rest.from - back;
-      __m512i v = registers == 1 ? _mm512_permutexvar_epi8(idx, load<__m512i>(p))
-                                 : _mm512_permutex2var_epi8(load<__m512i>(p), idx, load<__m512i>(p + 64));
+      if (t.ahead != 0) {
+#pragma GCC unroll 8
+        for (int i = 0; i < registers; ++i) __builtin_prefetch(p + ahead + i * 64, 0, 2);
+      }
+      __m512i v = registers == 1 ? _mm512_permutexvar_epi8(w.index, load<__m512i>(p))
+                                 : _mm512_permutex2var_epi8(load<__m512i>(p), w.index, load<__m512i>(p + 64));
 #pragma GCC unroll 4
-      for (int pair = 1; pair < pairs; ++pair) {
-        const char* const q = p + pair * 128;
-        const __m512i more = 2 * pair + 1 == registers
-                                 ? _mm512_permutexvar_epi8(idx, load<__m512i>(q))
-                                 : _mm512_permutex2var_epi8(load<__m512i>(q), idx,
-                                                            load<__m512i>(q + (2 * pair + 1 < registers ? 64 : 0)));
-        v = _mm512_mask_mov_epi8(v, in_pair[pair], more);
+      for (int i = 1; i < pairs; ++i) {
+        const char* const q = p + i * 128;
+        const bool single = 2 * i + 1 == registers;
+        const __m512i first = load<__m512i>(q);
+        const __m512i more = single ? _mm512_permutexvar_epi8(w.index, first)
+                                    : _mm512_permutex2var_epi8(first, w.index, load<__m512i>(q + (single ? 0 : 64)));
+        v = _mm512_mask_mov_epi8(v, w.pair[i], more);
       }
       if (t.stream && (reinterpret_cast<std::uintptr_t>(rest.to) & 63) == 0) {
         store_past_cache(rest.to, v);
@@ -153,7 +227,8 @@ template <int size>
 void gather(const Tile& t) noexcept {
   const std::int64_t step = t.from_d;
   const std::int64_t length = step < 0 ? -step : step;
-  if (length > weave_limit * size || length < size || t.nd < 2 * 64 / size) return move_each<size>(t);
+  if (step == 0) return fill<size>(t);
+  if (length > weave_limit * size || length < size || t.nd < 2 * 64 / size) return gather_few<size>(t);
   switch (((64 / size - 1) * length + size + 63) / 64) {
     case 1:
       return gather_near<size, 1>(t);
@@ -174,23 +249,37 @@ void gather(const Tile& t) noexcept {
   }
 }
 
+/// Byte b of register j of the target comes from byte index[j][b] of a pair of strands; the pair is one that in_pair[j]
+/// says.
+template <int size, int strands>
+struct Weave {
+  alignas(64) std::uint8_t index[strands][64] = {};
+  __mmask64 in_pair[strands][(strands + 1) / 2] = {};
+  constexpr Weave() {
+    for (int j = 0; j < strands; ++j) {
+      for (int b = 0; b < 64; ++b) {
+        const int at = j * 64 + b;
+        const int strand = at / size % strands;
+        index[j][b] = static_cast<std::uint8_t>(at / (strands * size) * size + at % size + strand % 2 * 64);
+        in_pair[j][strand / 2] |= __mmask64{1} << b;
+      }
+    }
+  }
+};
+
 template <int size, int strands>
 void weave_as(const Tile& t) noexcept {
   constexpr int count = 64 / size;
   constexpr int pairs = (strands + 1) / 2;
-  // Byte b of register j of the target comes from byte index[j][b] of a pair of strands; the pair is one that
-  // in_pair[j] says.
-  alignas(64) std::uint8_t index[strands][64];
-  __mmask64 in_pair[strands][pairs] = {};
-  for (int j = 0; j < strands; ++j) {
-    for (int b = 0; b < 64; ++b) {
-      const int at = j * 64 + b;
-      const int strand = at / size % strands;
-      index[j][b] = static_cast<std::uint8_t>(at / (strands * size) * size + at % size + strand % 2 * 64);
-      in_pair[j][strand / 2] |= __mmask64{1} << b;
-    }
-  }
+  static constexpr Weave<size, strands> w;
   std::int64_t a = 0;
+  if (t.stream) {
+    Tile head = t;
+    for (; a < t.na && a < count && !at_line<size>(t.to + a * t.to_a); ++a) {
+    }
+    head.na = a;
+    move_each<size>(head);
+  }
   for (; a + count <= t.na; a += count) {
     const char* const from = t.from + a * size;
     char* const to = t.to + a * strands * size;
@@ -200,7 +289,7 @@ void weave_as(const Tile& t) noexcept {
     const bool past_cache = t.stream && (reinterpret_cast<std::uintptr_t>(to) & 63) == 0;
 #pragma GCC unroll 8
     for (int j = 0; j < strands; ++j) {
-      const __m512i idx = _mm512_load_si512(index[j]);
+      const __m512i idx = _mm512_load_si512(w.index[j]);
       __m512i v = _mm512_permutex2var_epi8(r[0], idx, r[1]);
 #pragma GCC unroll 4
       for (int pair = 1; pair < pairs; ++pair) {
@@ -208,7 +297,7 @@ void weave_as(const Tile& t) noexcept {
             2 * pair + 1 == strands
                 ? _mm512_permutexvar_epi8(idx, r[2 * pair])
                 : _mm512_permutex2var_epi8(r[2 * pair], idx, r[2 * pair + 1 < strands ? 2 * pair + 1 : 0]);
-        v = _mm512_mask_mov_epi8(v, in_pair[j][pair], more);
+        v = _mm512_mask_mov_epi8(v, w.in_pair[j][pair], more);
       }
       if (past_cache) {
         store_past_cache(to + j * 64, v);
@@ -223,27 +312,98 @@ void weave_as(const Tile& t) noexcept {
   rest.na -= a;
   move_each<size>(rest);
 }
+/// Byte b of strand j comes from byte index[j][b] of a pair of the source's registers; the pair is one that in_pair[j]
+/// says.
+template <int size, int strands>
+struct Split {
+  alignas(64) std::uint8_t index[strands][64] = {};
+  __mmask64 in_pair[strands][(strands + 1) / 2] = {};
+  constexpr Split() {
+    for (int j = 0; j < strands; ++j) {
+      for (int b = 0; b < 64; ++b) {
+        const int at = (b / size * strands + j) * size + b % size;
+        index[j][b] = static_cast<std::uint8_t>(at % 128);
+        in_pair[j][at / 128] |= __mmask64{1} << b;
+      }
+    }
+  }
+};
+
+template <int size, int strands>
+void split_as(const Tile& t) noexcept {
+  constexpr int count = 64 / size;
+  constexpr int pairs = (strands + 1) / 2;
+  static constexpr Split<size, strands> s;
+  std::int64_t d = 0;
+  if (t.stream && t.to_a % 64 == 0) {
+    Tile head = t;
+    for (; d < t.nd && d < count && !at_line<size>(t.to + d * size); ++d) {
+    }
+    head.nd = d;
+    move_each<size>(head);
+  }
+  for (; d + count <= t.nd; d += count) {
+    const char* const from = t.from + d * strands * size;
+    char* const to = t.to + d * size;
+    __m512i r[strands];
+#pragma GCC unroll 8
+    for (int i = 0; i < strands; ++i) r[i] = load<__m512i>(from + i * 64);
+    const bool past_cache =
+        t.stream && ((reinterpret_cast<std::uintptr_t>(to) | static_cast<std::uintptr_t>(t.to_a)) & 63) == 0;
+#pragma GCC unroll 8
+    for (int j = 0; j < strands; ++j) {
+      const __m512i idx = _mm512_load_si512(s.index[j]);
+      __m512i v = _mm512_permutex2var_epi8(r[0], idx, r[1]);
+#pragma GCC unroll 4
+      for (int pair = 1; pair < pairs; ++pair) {
+        const bool single = 2 * pair + 1 == strands;
+        const __m512i more = single ? _mm512_permutexvar_epi8(idx, r[2 * pair])
+                                    : _mm512_permutex2var_epi8(r[2 * pair], idx, r[single ? 0 : 2 * pair + 1]);
+        v = _mm512_mask_mov_epi8(v, s.in_pair[j][pair], more);
+      }
+      if (past_cache) {
+        store_past_cache(to + j * t.to_a, v);
+      } else {
+        store(to + j * t.to_a, v);
+      }
+    }
+  }
+  Tile rest = t;
+  rest.to += d * size;
+  rest.from += d * strands * size;
+  rest.nd -= d;
+  move_each<size>(rest);
+}
+
+#define ANYARRAY_BY_STRANDS(kernel, strands) \
+  switch (strands) {                         \
+    case 2:                                  \
+      return kernel<size, 2>(t);             \
+    case 3:                                  \
+      return kernel<size, 3>(t);             \
+    case 4:                                  \
+      return kernel<size, 4>(t);             \
+    case 5:                                  \
+      return kernel<size, 5>(t);             \
+    case 6:                                  \
+      return kernel<size, 6>(t);             \
+    case 7:                                  \
+      return kernel<size, 7>(t);             \
+    case 8:                                  \
+      return kernel<size, 8>(t);             \
+    default:                                 \
+      return transpose<size>(t);             \
+  }
+
+template <int size>
+void split(const Tile& t) noexcept {
+  if (t.nd < 64 / size) return transpose<size>(t);
+  ANYARRAY_BY_STRANDS(split_as, t.na)
+}
 template <int size>
 void weave(const Tile& t) noexcept {
-  if (t.na < 2 * 64 / size) return move_each<size>(t);
-  switch (t.nd) {
-    case 2:
-      return weave_as<size, 2>(t);
-    case 3:
-      return weave_as<size, 3>(t);
-    case 4:
-      return weave_as<size, 4>(t);
-    case 5:
-      return weave_as<size, 5>(t);
-    case 6:
-      return weave_as<size, 6>(t);
-    case 7:
-      return weave_as<size, 7>(t);
-    case 8:
-      return weave_as<size, 8>(t);
-    default:
-      return move_each<size>(t);
-  }
+  if (t.na < 64 / size) return transpose<size>(t);
+  ANYARRAY_BY_STRANDS(weave_as, t.nd)
 }
 
 /// The first `bytes` of a register, at most 63.
@@ -262,15 +422,19 @@ void stream(char* to, const char* from, std::size_t bytes) noexcept {
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) store_past_cache(to + i * 64, r[i]);
     }
+    for (; bytes >= 64; bytes -= 64, to += 64, from += 64) store_past_cache(to, load<__m512i>(from));
   }
-  for (; bytes >= 64; bytes -= 64, to += 64, from += 64) store(to, load<__m512i>(from));
+  if (bytes >= 64) {  // less than a line and what is before it
+    store(to, load<__m512i>(from));
+    to += 64;
+    from += 64;
+    bytes -= 64;
+  }
   _mm512_mask_storeu_epi8(to, first(bytes), _mm512_maskz_loadu_epi8(first(bytes), from));
 }
 
 void turn(char* to, const char* from, std::size_t bytes, std::size_t unit, bool past_cache) noexcept {
-  alignas(64) std::uint8_t index[64];
-  for (std::size_t b = 0; b < 64; ++b) index[b] = static_cast<std::uint8_t>((b & ~(unit - 1)) + unit - 1 - b % unit);
-  const __m512i idx = _mm512_load_si512(index);
+  const __m512i idx = _mm512_broadcast_i32x4(load<__m128i>(turned_index(unit)));
   const std::size_t head = (64 - (reinterpret_cast<std::uintptr_t>(to) & 63)) & 63;
   if (past_cache && head % unit == 0 && bytes >= head + 64) {
     const __m512i v = _mm512_maskz_loadu_epi8(first(head), from);
@@ -297,15 +461,18 @@ const MoveKernels move_kernels_avx512 = {
     {move_avx512::transpose<1>, move_avx512::transpose<2>, move_avx512::transpose<4>, move_avx512::transpose<8>,
      move_avx512::transpose<16>},
     {move_avx512::gather<1>, move_avx512::gather<2>, move_avx512::gather<4>, move_avx512::gather<8>,
-     move_avx512::move_each<16>},
+     move_avx512::gather<16>},
     {move_avx512::weave<1>, move_avx512::weave<2>, move_avx512::weave<4>, move_avx512::weave<8>,
-     move_avx512::move_each<16>},
+     move_avx512::transpose<16>},
+    {move_avx512::split<1>, move_avx512::split<2>, move_avx512::split<4>, move_avx512::split<8>,
+     move_avx512::transpose<16>},
     {move_avx512::move_each<1>, move_avx512::move_each<2>, move_avx512::move_each<4>, move_avx512::move_each<8>,
      move_avx512::move_each<16>},
     move_avx512::move_any,
     move_avx512::stream,
     move_avx512::turn,
     move_avx512::fence,
+    {8, 8, 8, 4, 0},
     {8, 8, 8, 4, 0},
 };
 

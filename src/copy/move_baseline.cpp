@@ -40,6 +40,7 @@ ANYARRAY_INLINE Vector<size, 16> backwards(Vector<size, 16> v, Numbers<i...>) {
 template <int size>
 void gather(const Tile& t) noexcept {
   constexpr int count = 16 / size;
+  if (t.from_d == 0) return fill<size>(t);
   if (count < 2 || t.from_d != -size || t.nd < count) return move_each<size>(t);
   for (std::int64_t a = 0; a < t.na; ++a) {
     char* const to = t.to + a * t.to_a;
@@ -103,9 +104,11 @@ const MoveKernels move_kernels_baseline = {
     {move_baseline::transpose<1>, move_baseline::transpose<2>, move_baseline::transpose<4>, move_baseline::transpose<8>,
      move_baseline::transpose<16>},
     {move_baseline::gather<1>, move_baseline::gather<2>, move_baseline::gather<4>, move_baseline::gather<8>,
-     move_baseline::move_each<16>},
-    {move_baseline::move_each<1>, move_baseline::move_each<2>, move_baseline::move_each<4>, move_baseline::move_each<8>,
-     move_baseline::move_each<16>},
+     move_baseline::gather<16>},
+    {move_baseline::transpose<1>, move_baseline::transpose<2>, move_baseline::transpose<4>, move_baseline::transpose<8>,
+     move_baseline::transpose<16>},
+    {move_baseline::transpose<1>, move_baseline::transpose<2>, move_baseline::transpose<4>, move_baseline::transpose<8>,
+     move_baseline::transpose<16>},
     {move_baseline::move_each<1>, move_baseline::move_each<2>, move_baseline::move_each<4>, move_baseline::move_each<8>,
      move_baseline::move_each<16>},
     move_baseline::move_any,
@@ -113,6 +116,7 @@ const MoveKernels move_kernels_baseline = {
     move_baseline::turn,
     move_baseline::fence,
     {1, 1, 1, 1, 0},
+    {0, 0, 0, 0, 0},
 };
 
 const MoveKernels& move_kernels() noexcept {

@@ -17,8 +17,9 @@ struct Tile {
   std::int64_t to_a, to_d;
   std::int64_t from_a, from_d;
   std::int64_t na, nd;
-  std::size_t size;  ///< bytes of an element
-  bool stream;       ///< whole cache lines of the target may go past the cache; fence() at the end
+  std::size_t size;    ///< bytes of an element
+  std::int64_t ahead;  ///< so many bytes further on in the source lies what is read soon; 0: nothing that is known
+  bool stream;         ///< whole cache lines of the target may go past the cache; fence() at the end
 };
 
 /// Writes every element of a tile and nothing else, and reads nothing outside its elements but gaps between them.
@@ -41,6 +42,9 @@ struct MoveKernels {
   /// The elements along d, weave_limit at most, lie beside each other in the target and those along a follow them;
   /// dense along a in the source. Not for 16 bytes.
   TileKernel weave[size_count];
+  /// The other way round: the elements along a, weave_limit at most, lie beside each other in the source and those
+  /// along d follow them; dense along d in the target.
+  TileKernel split[size_count];
   /// Any steps.
   TileKernel each[size_count];
   /// Any steps and sizes.
@@ -53,6 +57,8 @@ struct MoveKernels {
   void (*fence)() noexcept;
   /// Steps, in elements, that gather takes with permutations, by size: beyond, a tile goes element by element.
   int near[size_count];
+  /// Elements along d, at most, that weave is faster for than transpose is, by size.
+  int strands[size_count];
 };
 
 extern const MoveKernels move_kernels_baseline;

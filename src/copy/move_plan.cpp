@@ -17,16 +17,22 @@ namespace {
 
 constexpr std::int64_t buffer_bytes = std::int64_t{16} << 10;
 constexpr std::int64_t line = 64;
+/// Up to so many bytes need no blocks.
+constexpr std::int64_t at_once = std::int64_t{16} << 10;
+/// From so many bytes on, what is read next is asked for: it lies beyond the second cache.
+constexpr std::int64_t far = std::int64_t{512} << 10;
 /// A block's run of the target, where it can be chosen: pairs of lines and more keep memory's pages open.
 constexpr std::int64_t run_bytes = 512;
 
-/// Half of the last cache: a larger target wouldn't be there any more when it is read.
+/// Half of the last cache: a larger target wouldn't be there any more when it is read. Systems that count the caches of
+/// a whole machine as one report far more than a core can fill.
 std::int64_t half_cache() noexcept {
+  std::int64_t bytes = std::int64_t{16} << 20;
 #if defined(_SC_LEVEL3_CACHE_SIZE)
   const std::int64_t cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  if (cache > 0) return cache / 2;
+  if (cache > 0 && cache / 2 < bytes) bytes = cache / 2;
 #endif
-  return std::int64_t{8} << 20;
+  return bytes;
 }
 std::atomic<std::int64_t> streamed{-1};
 std::int64_t stream_from() noexcept {
@@ -35,26 +41,33 @@ std::int64_t stream_from() noexcept {
   return asked >= 0 ? asked : half;
 }
 
+/// What a kernel does; `runs` are dense on both sides and need none.
+enum class Kind : std::uint8_t { runs, any, each, gather, weave, split, transpose };
+
 struct Plan {
   char* to;
   const char* from;
   const MoveKernels* kernels;
-  TileKernel kernel;  ///< null: runs that are dense on both sides
+  Kind kind;
+  TileKernel kernel;  ///< null for runs
   std::size_t size;
   std::size_t turn;
   int n;
-  int a, d;     ///< the kernel's axes; a < 0: there is one
-  bool staged;  ///< through a buffer
-  bool stream;  ///< past the cache
+  int a, d;            ///< the kernel's axes; a < 0: there is one
+  bool staged;         ///< through a buffer, in which bytes are turned
+  bool stream;         ///< past the cache
+  std::int64_t ahead;  ///< see Tile
   Axis axes[max_axes];
   std::int64_t block[max_axes];  ///< elements of a block along each axis
   std::int64_t shift[max_axes];  ///< elements that the first block lacks
   std::int64_t blocks[max_axes];
+  int fused[max_axes];  ///< axes that continue a in the source, where a kernel takes them together
+  int fused_count;
   int order[max_axes];  ///< the axes, the outermost loop over blocks first
 };
 
-std::int64_t round_up(std::int64_t n, std::int64_t unit) noexcept { return (n + unit - 1) / unit * unit; }
 std::int64_t least(std::int64_t a, std::int64_t b) noexcept { return a < b ? a : b; }
+std::int64_t round_up(std::int64_t n, std::int64_t unit) noexcept { return (n + unit - 1) / unit * unit; }
 
 /// One block: extents along each axis, and where it starts.
 struct Block {
@@ -76,12 +89,16 @@ void run_tiles(const Plan& p, const Block& block, char* to, const std::int64_t* 
     tile.from_a = p.axes[p.a].from;
     tile.na = block.extent[p.a];
   }
+  for (int k = 0; k < p.fused_count; ++k) tile.na *= block.extent[p.fused[k]];
   tile.size = p.size;
   tile.stream = p.stream && !p.staged;
+  tile.ahead = p.ahead;
   int others[max_axes];
   int count = 0;
   for (int i = 0; i < p.n; ++i) {
-    if (i != p.a && i != p.d && block.extent[i] > 1) others[count++] = i;
+    bool other = i != p.a && i != p.d && block.extent[i] > 1;
+    for (int k = 0; k < p.fused_count; ++k) other = other && i != p.fused[k];
+    if (other) others[count++] = i;
   }
   std::int64_t index[max_axes] = {};
   for (;;) {
@@ -102,45 +119,58 @@ void run_tiles(const Plan& p, const Block& block, char* to, const std::int64_t* 
   }
 }
 
-/// Elements next to each other in a buffer go to where they belong, run by run.
-void unload(const Plan& p, const Block& block, char* buffer, std::int64_t elements) noexcept {
-  const auto size = static_cast<std::int64_t>(p.size);
+/// What is dense in a buffer goes to where it belongs, run by run.
+void unload(const Plan& p, const Block& block, char* buffer, const std::int64_t* step, std::int64_t bytes) noexcept {
   int inner = p.n;  // the first of the axes that make up a run
-  std::int64_t run = size;
-  while (inner > 0 && p.axes[inner - 1].to == run) {
+  auto run = static_cast<std::int64_t>(p.size);
+  while (inner > 0 && p.axes[inner - 1].to == run && step[inner - 1] == run) {
     run *= block.extent[--inner];
     if (block.extent[inner] != p.axes[inner].extent) break;
   }
-  if (p.turn > 1 && run < line) {  // short runs are turned where they are
-    p.kernels->turn(buffer, buffer, static_cast<std::size_t>(elements * size), p.turn, false);
+  const bool short_runs = run < line;
+  if (p.turn > 1 && short_runs) {  // these are turned where they are
+    p.kernels->turn(buffer, buffer, static_cast<std::size_t>(bytes), p.turn, false);
   }
-  char* to = block.to;
+  const Axis last = inner > 0 ? Axis{block.extent[inner - 1], p.axes[inner - 1].to, step[inner - 1]} : Axis{1, 0, 0};
+  Tile tile{};
+  tile.to = block.to;
+  tile.from = buffer;
+  tile.to_d = last.to;
+  tile.from_d = last.from;
+  tile.na = 1;
+  tile.nd = last.extent;
+  tile.size = static_cast<std::size_t>(run);
   std::int64_t index[max_axes] = {};
   for (;;) {
-    const auto bytes = static_cast<std::size_t>(run);
-    if (run >= line && p.turn > 1) {
-      p.kernels->turn(to, buffer, bytes, p.turn, p.stream);
-    } else if (run >= line && p.stream) {
-      p.kernels->stream(to, buffer, bytes);
+    if (short_runs || (p.turn <= 1 && !p.stream)) {
+      p.kernels->any(tile);
     } else {
-      std::memcpy(to, buffer, bytes);
+      for (std::int64_t i = 0; i < last.extent; ++i) {
+        char* const to = tile.to + i * last.to;
+        if (p.turn > 1) {
+          p.kernels->turn(to, tile.from + i * last.from, tile.size, p.turn, p.stream);
+        } else {
+          p.kernels->stream(to, tile.from + i * last.from, tile.size);
+        }
+      }
     }
-    buffer += run;
-    int i = inner - 1;
+    int i = inner - 2;
     for (; i >= 0; --i) {
       if (++index[i] < block.extent[i]) {
-        to += p.axes[i].to;
+        tile.to += p.axes[i].to;
+        tile.from += step[i];
         break;
       }
       index[i] = 0;
-      to -= p.axes[i].to * (block.extent[i] - 1);
+      tile.to -= p.axes[i].to * (block.extent[i] - 1);
+      tile.from -= step[i] * (block.extent[i] - 1);
     }
     if (i < 0) return;
   }
 }
 
 void run_block(const Plan& p, const Block& block, char* buffer) noexcept {
-  if (p.kernel == nullptr) {
+  if (p.kind == Kind::runs) {
     const auto bytes = static_cast<std::size_t>(block.extent[p.d]) * p.size;
     if (p.turn > 1) return p.kernels->turn(block.to, block.from, bytes, p.turn, p.stream);
     if (p.stream) return p.kernels->stream(block.to, block.from, bytes);
@@ -153,14 +183,20 @@ void run_block(const Plan& p, const Block& block, char* buffer) noexcept {
     return run_tiles(p, block, block.to, step);
   }
   auto next = static_cast<std::int64_t>(p.size);
-  std::int64_t elements = 1;
-  for (int i = p.n - 1; i >= 0; --i) {
+  for (int i = 0; i < p.n; ++i) step[i] = 0;
+  const auto place = [&](int i) {
+    if (step[i] != 0) return;
     step[i] = next;
     next *= block.extent[i];
-    elements *= block.extent[i];
+  };
+  if (p.fused_count > 0) {
+    place(p.d);
+    place(p.a);
+    for (int k = 0; k < p.fused_count; ++k) place(p.fused[k]);
   }
+  for (int i = p.n - 1; i >= 0; --i) place(i);
   run_tiles(p, block, buffer, step);
-  unload(p, block, buffer, elements);
+  unload(p, block, buffer, step, next);
 }
 
 void run_blocks(void* what, std::int64_t begin, std::int64_t end) noexcept {
@@ -213,35 +249,61 @@ void order_by_source(Plan& p) noexcept {
   }
 }
 
-void choose_kernel(Plan& p) noexcept {
-  const Axis& d = p.axes[p.d];
-  const auto size = static_cast<std::int64_t>(p.size);
-  const int s = index_of_size(p.size);
-  if (d.to == size && d.from == size) {
-    p.kernel = nullptr;
-    p.a = -1;
-    return;
-  }
-  p.kernel = s < 0 ? p.kernels->any : p.kernels->each[s];
-  if (s < 0 || d.to != size) return;
-  if (p.a < 0) {
-    p.kernel = p.kernels->gather[s];
-    return;
-  }
-  const Axis& a = p.axes[p.a];
-  const bool near = static_cast<std::int64_t>(magnitude(d.from)) <= p.kernels->near[s] * size;
-  if (a.from == size && d.extent <= weave_limit && a.to == d.extent * size && s < 4) {
-    p.kernel = p.kernels->weave[s];
-  } else if (near && (a.from != size || a.extent <= weave_limit)) {
-    p.kernel = p.kernels->gather[s];
-  } else if (a.from == size) {
-    p.kernel = p.kernels->transpose[s];
+/// The kind of kernel for elements along d and, where there is a second axis, a.
+Kind kind_for(const MoveKernels& kernels, std::int64_t size, const Axis& d, const Axis* a) noexcept {
+  const int s = index_of_size(static_cast<std::size_t>(size));
+  if (d.to == size && d.from == size) return Kind::runs;
+  if (s < 0) return Kind::any;
+  if (d.to != size) return Kind::each;
+  if (a == nullptr) return Kind::gather;
+  const bool near = static_cast<std::int64_t>(magnitude(d.from)) <= kernels.near[s] * size;
+  if (a->from != size) return near ? Kind::gather : Kind::each;
+  if (d.extent <= kernels.strands[s] && a->to == d.extent * size) return Kind::weave;
+  if (a->extent <= kernels.strands[s] && d.from == a->extent * size) return Kind::split;
+  return near && a->extent * size < 16 ? Kind::gather : Kind::transpose;
+}
+
+/// Null for runs.
+TileKernel kernel_for(const MoveKernels& kernels, std::int64_t size, Kind kind) noexcept {
+  const int s = index_of_size(static_cast<std::size_t>(size));
+  switch (kind) {
+    case Kind::any:
+      return kernels.any;
+    case Kind::each:
+      return kernels.each[s];
+    case Kind::gather:
+      return kernels.gather[s];
+    case Kind::weave:
+      return kernels.weave[s];
+    case Kind::split:
+      return kernels.split[s];
+    case Kind::transpose:
+      return kernels.transpose[s];
+    default:
+      return nullptr;
   }
 }
 
-void choose_blocks(Plan& p, std::int64_t total) noexcept {
+/// Short runs of the source that other axes continue become one: they are transposed as one into the buffer, and only
+/// from there go to the rows that each belongs to.
+void fuse(Plan& p) noexcept {
   const auto size = static_cast<std::int64_t>(p.size);
-  const std::int64_t most = buffer_bytes / size > 1 ? buffer_bytes / size : 1;  // elements of a block
+  const Axis& a = p.axes[p.a];
+  if (p.axes[p.d].extent * size < 8 || a.extent * size >= 16) return;
+  std::int64_t run = a.extent * size;
+  for (int k = p.n - 1; k >= 0 && run < 2 * line; --k) {
+    const int i = p.order[k];
+    if (i == p.d || p.axes[i].from != run) continue;
+    p.fused[p.fused_count++] = i;
+    run *= p.axes[i].extent;
+  }
+  if (run < 16) p.fused_count = 0;
+}
+
+void choose_blocks(Plan& p) noexcept {
+  const auto size = static_cast<std::int64_t>(p.size);
+  const std::int64_t room = p.staged ? buffer_bytes : 2 * buffer_bytes;
+  const std::int64_t most = room / size > 1 ? room / size : 1;  // elements of a block
   for (int i = 0; i < p.n; ++i) {
     p.block[i] = 1;
     p.shift[i] = 0;
@@ -253,22 +315,29 @@ void choose_blocks(Plan& p, std::int64_t total) noexcept {
     volume = volume / p.block[i] * b;
     p.block[i] = b;
   };
-  if (p.kernel == nullptr) {
+  if (p.kind == Kind::runs) {
     // As much as is worth a call: what is contiguous goes in large pieces.
     p.block[p.d] = least(p.axes[p.d].extent, round_up((p.stream || p.turn > 1 ? 1 << 16 : 1 << 20) / size + 1, line));
     return;
   }
-  const bool woven = p.a >= 0 && p.kernel == p.kernels->weave[index_of_size(p.size) < 0 ? 0 : index_of_size(p.size)];
   if (p.a < 0) {
-    grow(p.d, round_up(4096 / size + 1, line));
-  } else if (woven) {
+    grow(p.d, round_up(8192 / size, line));
+  } else if (p.kind == Kind::weave) {
     grow(p.d, p.axes[p.d].extent);
-    grow(p.a, line * (4096 / (p.axes[p.d].extent * size) / line + 1));
+    grow(p.a, line * (8192 / (p.axes[p.d].extent * size) / line + 1));
+  } else if (p.fused_count > 0) {
+    grow(p.a, p.axes[p.a].extent);
+    std::int64_t run = p.axes[p.a].extent * size;
+    for (int k = 0; k < p.fused_count; ++k) {
+      grow(p.fused[k], (2 * line + run - 1) / run);
+      run *= p.block[p.fused[k]];
+    }
+    grow(p.d, line);
   } else {
-    const std::int64_t line_elements = line / size > 1 ? line / size : 1;
+    const std::int64_t line_elements = 2 * line / size > 1 ? 2 * line / size : 1;
     const bool split = p.axes[p.a].extent <= weave_limit;
     grow(p.a, split ? p.axes[p.a].extent : line_elements);
-    grow(p.d, split ? round_up(2048 / size + 1, line) : run_bytes / size > 1 ? run_bytes / size : 1);
+    grow(p.d, split ? round_up(4096 / size, line) : run_bytes / size > 1 ? run_bytes / size : 1);
   }
   // Short runs of the target, then of the source, are completed by the axes that continue them.
   std::int64_t run = p.block[p.d] * size;
@@ -287,7 +356,24 @@ void choose_blocks(Plan& p, std::int64_t total) noexcept {
   for (int k = p.n - 1; k >= 0 && volume * size < 4096; --k) {
     grow(p.order[k], p.block[p.order[k]] * ((4096 + volume * size - 1) / (volume * size)));
   }
-  (void)total;
+}
+
+/// Two axes, all in the caches: nothing to plan.
+void move_at_once(const MoveKernels& kernels, char* to, const char* from, const Axis* axes, int n,
+                  std::int64_t size) noexcept {
+  const Axis& d = axes[n - 1];
+  const Axis a = n > 1 ? axes[0] : Axis{1, 0, 0};
+  const Kind kind = kind_for(kernels, size, d, n > 1 ? &a : nullptr);
+  Tile tile{to, from, a.to, d.to, a.from, d.from, a.extent, d.extent, static_cast<std::size_t>(size), 0, false};
+  if (kind == Kind::runs) {  // as elements along the other axis
+    tile.to_d = tile.to_a;
+    tile.from_d = tile.from_a;
+    tile.nd = tile.na;
+    tile.na = 1;
+    tile.size *= static_cast<std::size_t>(d.extent);
+    return kernels.any(tile);
+  }
+  kernel_for(kernels, size, kind)(tile);
 }
 
 }  // namespace
@@ -295,40 +381,60 @@ void choose_blocks(Plan& p, std::int64_t total) noexcept {
 std::int64_t stream_from(std::int64_t bytes) noexcept { return streamed.exchange(bytes, std::memory_order_relaxed); }
 
 void move_blocks(char* to, const char* from, const Axis* axes, int n, Moved what) noexcept {
+  const MoveKernels& kernels = move_kernels();
+  const auto size = static_cast<std::int64_t>(what.size);
+  std::int64_t total = size;
+  for (int i = 0; i < n; ++i) total *= axes[i].extent;
+  if (n <= 2 && total <= at_once && what.turn <= 1) return move_at_once(kernels, to, from, axes, n, size);
   Plan p;
   p.to = to;
   p.from = from;
-  p.kernels = &move_kernels();
+  p.kernels = &kernels;
   p.size = what.size;
   p.turn = what.turn;
   p.n = n;
   p.d = n - 1;
-  std::int64_t elements = 1;
   for (int i = 0; i < n; ++i) {
     p.axes[i] = axes[i];
     p.order[i] = i;
-    elements *= axes[i].extent;
   }
   p.a = n - 1;
   for (int i = n - 2; i >= 0; --i) {
     if (axes[i].from != 0 && (axes[p.a].from == 0 || magnitude(axes[i].from) < magnitude(axes[p.a].from))) p.a = i;
   }
   if (p.a == p.d || axes[p.d].from == 0) p.a = -1;
-  const auto size = static_cast<std::int64_t>(p.size);
-  const std::int64_t total = elements * size;
-  p.stream = axes[p.d].to == size && total >= stream_from();
-  choose_kernel(p);
-  if (p.a >= 0) order_by_source(p);
+  if (p.a >= 0 &&
+      axes[p.a].from < 0) {  // the source forwards, the target backwards: kernels can write rows in any order
+    Axis& a = p.axes[p.a];
+    p.to += a.to * (a.extent - 1);
+    p.from += a.from * (a.extent - 1);
+    a.to = -a.to;
+    a.from = -a.from;
+  }
+  p.kind = kind_for(kernels, size, p.axes[p.d], p.a < 0 ? nullptr : &p.axes[p.a]);
+  if (p.kind == Kind::runs) p.a = -1;
+  if (p.a >= 0 && size <= 256) order_by_source(p);
+  p.fused_count = 0;
+  if ((p.kind == Kind::transpose || p.kind == Kind::gather) && p.a >= 0 && p.axes[p.a].from == size) fuse(p);
+  if (p.fused_count > 0) p.kind = Kind::transpose;
+  p.kernel = kernel_for(kernels, size, p.kind);
+  p.staged = p.kind != Kind::runs && (p.turn > 1 || p.fused_count > 0);
+  p.ahead = total >= far ? 4 * line : 0;
+  std::int64_t reach = size;  // of the source
+  for (int i = 0; i < n; ++i) reach += (axes[i].extent - 1) * static_cast<std::int64_t>(magnitude(axes[i].from));
+  const std::int64_t touched = size >= line ? total : least(reach, total / size * line);
+  p.stream = axes[n - 1].to == size && (total + touched) / 2 >= stream_from();
   bool lines = true;  // whether lines of the target begin at the same elements everywhere
   for (int i = 0; i < n; ++i) lines = lines && (i == p.d || axes[i].to % line == 0);
-  const bool straight = lines && p.d >= 0 && reinterpret_cast<std::uintptr_t>(to) % p.size == 0 && line % size == 0;
-  p.staged = p.kernel != nullptr && (p.turn > 1 || (p.stream && !straight)) && size <= buffer_bytes;
-  choose_blocks(p, total);
-  if (lines) align(p, p.d, to, size);
+  lines = lines && line % size == 0 && reinterpret_cast<std::uintptr_t>(to) % what.size == 0;
+  // Rows that don't share their lines' beginnings are written through the cache: half lines past it cost more.
+  if (p.kind == Kind::transpose) p.stream = p.stream && lines;
+  choose_blocks(p);
+  if (lines) align(p, p.d, p.to, size);
   if (p.a >= 0) {
     bool source_lines = true;
     for (int i = 0; i < n; ++i) source_lines = source_lines && (i == p.a || axes[i].from % line == 0);
-    if (source_lines && axes[p.a].from > 0) align(p, p.a, from, axes[p.a].from);
+    if (source_lines && p.fused_count == 0) align(p, p.a, p.from, p.axes[p.a].from);
   }
   std::int64_t count = 1;
   for (int i = 0; i < n; ++i) {

@@ -4,7 +4,7 @@
 //   vector_bytes                 bytes of a register
 //   store_past_cache(p, v)       stores a register, at an address aligned to its size
 //   load_lanes<V>(p, step)       a register of which every 16 bytes come from `step` bytes further on
-//   LineTile<size>               where ANYARRAY_MOVE_LINES is defined: a register tile for whole cache lines
+//   LineTile<size>               where ANYARRAY_MOVE_LINES is defined: a tile of whole cache lines in registers
 // It includes nothing and uses no function from elsewhere (isa.h says why).
 
 template <int... i>
@@ -75,12 +75,80 @@ struct LaneTile {
   }
 };
 
+/// The same for 8 bytes of each row.
+template <int size>
+struct HalfTile {
+  static constexpr int along_a = 8 / size;
+  static constexpr int along_d = 8 / size;
+  using V = Vector<size, 16>;
+  template <bool past_cache>
+  static ANYARRAY_INLINE void move(char* to, std::int64_t to_a, const char* from, std::int64_t from_d) {
+    constexpr int half = along_a / 2;
+    V r[half];
+#pragma GCC unroll 4
+    for (int i = 0; i < half; ++i) {
+      const Vector<8, 16> low = {load<std::uint64_t>(from + i * from_d), 0};
+      const Vector<8, 16> high = {load<std::uint64_t>(from + (i + half) * from_d), 0};
+      r[i] = interleave<size, 16, false>(reinterpret_cast<V>(low), reinterpret_cast<V>(high));
+    }
+    V t[half];
+#pragma GCC unroll 4
+    for (int stage = 2; stage < along_a; stage *= 2) {
+#pragma GCC unroll 4
+      for (int i = 0; i < half / 2; ++i) {
+        t[2 * i] = interleave<size, 16, false>(r[i], r[i + half / 2]);
+        t[2 * i + 1] = interleave<size, 16, true>(r[i], r[i + half / 2]);
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < half; ++i) r[i] = t[i];
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < half; ++i) {
+      const Vector<8, 16> columns = reinterpret_cast<Vector<8, 16>>(r[i]);
+      store(to + 2 * i * to_a, columns[0]);
+      store(to + (2 * i + 1) * to_a, columns[1]);
+    }
+  }
+};
+
+#if !defined(ANYARRAY_MOVE_LINES)
+/// The same for a cache line of each of 64 / size rows, by way of a buffer: registers are narrower than lines, which
+/// the source should be asked for once, and which the target should get at once.
+template <int size>
+struct LineTile {
+  static constexpr int along_a = 64 / size;
+  static constexpr int along_d = 64 / size;
+  using Lanes = LaneTile<size, vector_bytes>;
+  using V = Vector<8, vector_bytes>;
+  template <bool past_cache>
+  static ANYARRAY_INLINE void move(char* to, std::int64_t to_a, const char* from, std::int64_t from_d) {
+    alignas(64) char lines[along_a * 64];
+    for (int d = 0; d < along_d; d += Lanes::along_d) {
+      for (int a = 0; a < along_a; a += Lanes::along_a) {
+        Lanes::template move<false>(lines + a * 64 + d * size, 64, from + a * size + d * from_d, from_d);
+      }
+    }
+    for (int a = 0; a < along_a; ++a) {
+#pragma GCC unroll 4
+      for (int i = 0; i < 64; i += vector_bytes) {
+        if constexpr (past_cache) {
+          store_past_cache(to + a * to_a + i, load<V>(lines + a * 64 + i));
+        } else {
+          store(to + a * to_a + i, load<V>(lines + a * 64 + i));
+        }
+      }
+    }
+  }
+};
+#endif
+
 /// Covers a tile with register tiles T, the last ones of a row or column overlapping those before. False where the tile
 /// is too small for one. The register tiles that share cache lines of the source follow each other.
 template <int size, class T>
 ANYARRAY_INLINE bool cover(const Tile& t) {
   if (t.na < T::along_a || t.nd < T::along_d) return false;
   constexpr std::int64_t line = 64 / size > T::along_a ? 64 / size : T::along_a;
+  const bool past_cache = t.stream && T::along_d * size == 64 && t.to_a % 64 == 0;
   for (std::int64_t a_line = 0; a_line < t.na; a_line += line) {
     const std::int64_t a_end = t.na - a_line < line ? t.na : a_line + line;
     for (std::int64_t d = 0;;) {
@@ -88,7 +156,10 @@ ANYARRAY_INLINE bool cover(const Tile& t) {
         const std::int64_t at = a + T::along_a > t.na ? t.na - T::along_a : a;
         char* const to = t.to + at * t.to_a + d * size;
         const char* const from = t.from + at * size + d * t.from_d;
-        if (t.stream && reinterpret_cast<std::uintptr_t>(to) % (T::along_d * size) == 0) {
+        if (t.ahead != 0 && a == a_line) {
+          for (int i = 0; i < T::along_d; ++i) __builtin_prefetch(from + i * t.from_d + t.ahead, 0, 2);
+        }
+        if (past_cache && reinterpret_cast<std::uintptr_t>(to) % 64 == 0) {
           T::template move<true>(to, t.to_a, from, t.from_d);
         } else {
           T::template move<false>(to, t.to_a, from, t.from_d);
@@ -107,10 +178,23 @@ struct Array {
   char data[bytes];
 };
 
+/// Few rows of the source at a time: as many as stay in the first cache, whatever their distance.
+constexpr std::int64_t rows_at_once = 8;
+
 template <int size>
 void move_each(const Tile& t) noexcept {
   const std::int64_t to_d = t.to_d;
   const std::int64_t from_d = t.from_d;
+  if (t.na > 1 && t.nd >= 2 * rows_at_once) {
+    Tile part = t;
+    for (std::int64_t d = 0; d < t.nd; d += rows_at_once) {
+      part.nd = t.nd - d < rows_at_once ? t.nd - d : rows_at_once;
+      move_each<size>(part);
+      part.to += rows_at_once * to_d;
+      part.from += rows_at_once * from_d;
+    }
+    return;
+  }
   for (std::int64_t a = 0; a < t.na; ++a) {
     char* to = t.to + a * t.to_a;
     const char* from = t.from + a * t.from_a;
@@ -123,6 +207,50 @@ void move_each(const Tile& t) noexcept {
     }
     for (; d > 0; --d, to += to_d, from += from_d) __builtin_memcpy(to, from, size);
   }
+}
+
+/// One element of the source for each row of the target, which is dense.
+template <int size>
+void fill(const Tile& t) noexcept {
+  constexpr int count = vector_bytes / size;
+  if (t.nd < count) return move_each<size>(t);
+  for (std::int64_t a = 0; a < t.na; ++a) {
+    char* const to = t.to + a * t.to_a;
+    const char* const from = t.from + a * t.from_a;
+    using V = Vector<(size < 16 ? size : 8), vector_bytes>;
+    V v;
+    if constexpr (size < 16) {
+      typename IntegerOf<size>::type element;
+      __builtin_memcpy(&element, from, size);
+      v = V{} + element;
+    } else {
+      v = load_lanes<V>(from, 0);
+    }
+    std::int64_t d = 0;
+    for (; d + count <= t.nd; d += count) {
+      if (t.stream && reinterpret_cast<std::uintptr_t>(to + d * size) % vector_bytes == 0) {
+        store_past_cache(to + d * size, v);
+      } else {
+        store(to + d * size, v);
+      }
+    }
+    if (d < t.nd) store(to + (t.nd - count) * size, v);
+  }
+}
+
+/// The bytes of each unit of 16 bytes in the opposite order, as an index for byte permutations.
+inline const char* turned_index(std::size_t unit) noexcept {
+  struct Table {
+    char of[4][16] = {};
+    constexpr Table() {
+      for (int k = 0; k < 4; ++k) {
+        const int unit = 2 << k;
+        for (int b = 0; b < 16; ++b) of[k][b] = static_cast<char>(b - b % unit + unit - 1 - b % unit);
+      }
+    }
+  };
+  static constexpr Table table;
+  return table.of[unit == 2 ? 0 : unit == 4 ? 1 : unit == 8 ? 2 : 3];
 }
 
 /// Elements of `low` to `2 * low` bytes: two moves that overlap.
@@ -170,6 +298,10 @@ void move_any(const Tile& t) noexcept {
       char* to = t.to + a * t.to_a + d * t.to_d;
       const char* from = t.from + a * t.from_a + d * t.from_d;
       std::size_t left = t.size;
+      if (left > 256) {
+        __builtin_memcpy(to, from, left);
+        continue;
+      }
       for (; left > 64; left -= 64, to += 64, from += 64) __builtin_memcpy(to, from, 64);
       __builtin_memcpy(to + left - 64, from + left - 64, 64);
     }
@@ -178,11 +310,9 @@ void move_any(const Tile& t) noexcept {
 
 template <int size>
 void transpose(const Tile& t) noexcept {
-#if defined(ANYARRAY_MOVE_LINES)
-  if constexpr (size == 2 || size == 4 || size == 8) {
+  if (vector_bytes == 64 || t.stream || t.ahead != 0) {
     if (cover<size, LineTile<size>>(t)) return;
   }
-#endif
   if (cover<size, LaneTile<size, vector_bytes>>(t)) return;
   if constexpr (vector_bytes > 32) {
     if (cover<size, LaneTile<size, 32>>(t)) return;
@@ -190,5 +320,15 @@ void transpose(const Tile& t) noexcept {
   if constexpr (vector_bytes > 16) {
     if (cover<size, LaneTile<size, 16>>(t)) return;
   }
+  if constexpr (size <= 2) {
+    if (cover<size, HalfTile<size>>(t)) return;
+  }
+  move_each<size>(t);
+}
+
+/// Elements too few for permutations, or too far apart.
+template <int size>
+void gather_few(const Tile& t) noexcept {
+  if (t.from_a == size && t.na > 1) return transpose<size>(t);
   move_each<size>(t);
 }

@@ -192,7 +192,8 @@ PyTypeObject* array_type_for(State& s, const Descriptor& d) noexcept {
 
 bool array_types_init(State& s, PyObject* module) noexcept {
   s.array_base = make_type(s, module, nullptr, "anyarray.Array",
-                           "An array that was taken over an exchange protocol. Made by anyarray.view().\n\n"
+                           "An array that was taken over an exchange protocol, or new memory. Made by anyarray.view(), "
+                           "asarray() and their kin.\n\n"
                            "It keeps what it was taken from alive until release() or its end.",
                            0, true);
   if (s.array_base == nullptr) return false;

@@ -12,7 +12,7 @@ namespace {
 enum Need : unsigned {
   need_dtype = 1,
   need_order = 2,
-  need_copy = 4,   ///< copy=True
+  need_copy = 4,  ///< copy=True
   need_out = 8,
   need_share = 16  ///< copy=False, and the producer has copied
 };
@@ -58,9 +58,10 @@ PyObject* need_words(State& s, unsigned all, const Descriptor& d, const AsArray&
          add(words.get(), PyUnicode_FromFormat("dtype %S was asked for, the array has %S", want.get(), have.get()));
   }
   if (ok && (all & need_order) != 0) {
-    ok = add(words.get(), PyUnicode_FromString(asked.order == Order::c
-                                                   ? "order C was asked for, the array isn't row-major without gaps"
-                                                   : "order F was asked for, the array isn't column-major without gaps"));
+    ok = add(words.get(),
+             PyUnicode_FromString(asked.order == Order::c
+                                      ? "order C was asked for, the array isn't row-major without gaps"
+                                      : "order F was asked for, the array isn't column-major without gaps"));
   }
   if (ok && (all & need_copy) != 0) ok = add(words.get(), PyUnicode_FromString("copy=True"));
   if (ok && (all & need_out) != 0) ok = add(words.get(), PyUnicode_FromString("out was given"));
@@ -70,32 +71,16 @@ PyObject* need_words(State& s, unsigned all, const Descriptor& d, const AsArray&
   return ok ? words.release() : nullptr;
 }
 
-/// A copy of few elements, where no value has to be looked at. Null without an exception elsewhere.
-PyObject* small_copy(State& s, const Descriptor& d, const AsArray& asked) noexcept {
+/// Fills `out` with a copy of few elements, where no value has to be looked at. False, and nothing done, elsewhere.
+__attribute__((always_inline)) inline bool small_copy(State& s, const Descriptor& d, const AsArray& asked,
+                                                      Borrow& out) noexcept {
   const DType dtype = asked.dtype_of(d.dtype);
-  if (d.strides == nullptr || dtype.packed() || !host_readable(d.device.type)) return nullptr;
-  std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(d.size(), dtype.itemsize(), &bytes) || bytes + d.nbytes() >= gil_bytes) return nullptr;
-  if (dtype != d.dtype && (asked.casting == Casting::same_value || can_cast(d.dtype, dtype, asked.casting) != Status::ok)) {
-    return nullptr;
+  if (d.strides == nullptr || !host_readable(d.device.type)) return false;
+  if (dtype != d.dtype &&
+      (asked.casting == Casting::same_value || can_cast(d.dtype, dtype, asked.casting) != Status::ok)) {
+    return false;
   }
-  ArrayObject* const made = array_reserve(s);
-  if (made == nullptr) return nullptr;
-  if (owned_copy(s.cx, d, dtype, order_of_copy(d, asked.order) == Order::f, made->borrow)) return array_adopt(s, made);
-  array_discard(s, made);
-  return nullptr;
-}
-
-/// What a trace came to: nothing was offered, and nothing lies outside of the policy.
-bool offers_nothing(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace) noexcept {
-  if (trace.refusal.reason.text[0] != '\0') return false;
-  for (int i = 0; i < trace.size(); ++i) {
-    const Status s = trace.at(i).status;
-    if (s != Status::not_offered && s != Status::not_tried) return false;
-  }
-  Policy storage;
-  return status == Status::not_offered &&
-         (offered_by_type(cx, obj) & ~policy_of(cx, request, &storage).mask) == 0 && PyErr_Occurred() == nullptr;
+  return few_copied(s.cx, d, dtype, order_of_copy(d, asked.order) == Order::f, out);
 }
 
 /// What the engine is asked with, and where its reporter leaves what it did. The request comes first: by its address
@@ -109,7 +94,8 @@ struct Taking {
 
 static_assert(std::is_standard_layout_v<Taking>);
 
-/// __array__ again, which may copy now, where that it mustn't was what it failed by. Replaces what the trace says of it.
+/// __array__ again, which may copy now, where that it mustn't was what it failed by. Replaces what the trace says of
+/// it.
 bool ask_again(Context& cx, PyObject* obj, Taking& taking, Trace& trace) noexcept {
   for (int i = 0; i < trace.size(); ++i) {
     Attempt& a = trace.at(i);
@@ -136,8 +122,8 @@ bool ask_again(Context& cx, PyObject* obj, Taking& taking, Trace& trace) noexcep
 PyObject* report(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace) noexcept {
   auto* const taking = reinterpret_cast<Taking*>(const_cast<Request*>(request));
   if (status != Status::interrupted && status != Status::no_memory) {
-    if (offers_nothing(cx, obj, request, status, trace)) return nullptr;
-    if (PyErr_Occurred() == nullptr && taking->may_copy && goes_on(status)) {
+    if (offers_nothing(cx, obj, request, status, trace) || PyErr_Occurred() != nullptr) return nullptr;
+    if (taking->may_copy && goes_on(status)) {
       taking->served = ask_again(cx, obj, *taking, trace);
       if (taking->served || PyErr_Occurred() != nullptr) return nullptr;
     }
@@ -221,7 +207,9 @@ class Run {
     const unsigned all = needs(d, asked_, taken == nullptr);
     if (account_ != nullptr && !note(all, d, row)) return end(taken, nullptr);
     if (all == 0) {
-      if (account_ != nullptr) account_->way = taken == nullptr ? "itself" : is_fresh(d) ? "copied" : "shared";
+      if (account_ != nullptr) {
+        account_->way = taken == nullptr ? "itself" : (d.flags & flag_copied) != 0 ? "copied" : "shared";
+      }
       return taken == nullptr ? Py_NewRef(obj_) : array_adopt(s_, taken);
     }
     if (asked_.copies == Copies::never) {
@@ -242,15 +230,14 @@ class Run {
   }
 
   bool note(unsigned all, const Descriptor& d, std::uint8_t row) noexcept {
-    account_->facts = facts_of(d, row);
+    account_->facts = facts_of(d, row != no_protocol ? protocol_rows[row].name : nullptr);
     account_->reasons = Ref(need_words(s_, all, d, asked_, row));
     return account_->facts && account_->reasons;
   }
 
-  Ref facts_of(const Descriptor& d, std::uint8_t row) noexcept {
-    return Ref(Py_BuildValue("(zNNNN)", row != no_protocol ? protocol_rows[row].name : nullptr,
-                             tuple_of(d.shape, d.ndim), dtype_object(s_, d.dtype), device_object(s_, d.device),
-                             PyBool_FromLong(d.readonly())));
+  Ref facts_of(const Descriptor& d, const char* row) noexcept {
+    return Ref(Py_BuildValue("(zNNNN)", row, tuple_of(d.shape, d.ndim), dtype_object(s_, d.dtype),
+                             device_object(s_, d.device), PyBool_FromLong(d.readonly())));
   }
 
   PyObject* fill_target(const Descriptor& d, std::uint8_t row) noexcept {
@@ -276,16 +263,15 @@ class Run {
   }
 
   PyObject* fresh(const Descriptor& d, std::uint8_t row) noexcept {
-    if (PyObject* const small = small_copy(s_, d, asked_); small != nullptr || PyErr_Occurred() != nullptr) return small;
     ArrayObject* const made = array_reserve(s_);
     if (made == nullptr) return nullptr;
+    if (small_copy(s_, d, asked_, made->borrow)) return array_adopt(s_, made);
     Request wanted;
     Reason why;
     wanted.has_dtype = true;
     wanted.dtype = asked_.dtype_of(d.dtype);
     wanted.order = order_of_copy(d, asked_.order);
-    const Status status =
-        run_copy(d.nbytes(), [&] { return copy_as(d, wanted, &made->borrow, &why, asked_.casting); });
+    const Status status = run_copy(d.nbytes(), [&] { return copy_as(d, wanted, &made->borrow, &why, asked_.casting); });
     if (status != Status::ok) {
       array_discard(s_, made);
       return raise_copy(s_, where(row), status, why);
@@ -295,8 +281,12 @@ class Run {
   }
 
   PyObject* from_objects() noexcept {
-    const ObjectsWanted wanted{asked_.has_dtype, asked_.dtype, asked_.order, asked_.casting,
-                               asked_.out != nullptr ? &*target_ : nullptr};
+    const ObjectsWanted wanted{asked_.has_dtype,
+                               asked_.dtype,
+                               asked_.order,
+                               asked_.casting,
+                               asked_.out != nullptr ? &*target_ : nullptr,
+                               asked_.engine != nullptr ? asked_.engine->request.policy : nullptr};
     ObjectKind kind = ObjectKind::none;
     Failure why;
     ArrayObject* const a = array_reserve(s_);
@@ -315,10 +305,11 @@ class Run {
     }
     if (!is_there(a->borrow.desc, kind)) return end(a, nullptr);
     if (account_ != nullptr) {
-      account_->facts = facts_of(a->borrow.desc, no_protocol);
+      account_->facts = facts_of(a->borrow.desc, kind == ObjectKind::scalar ? "scalar" : "sequence");
       account_->reasons = Ref(PyList_New(0));
       if (!account_->facts || !account_->reasons ||
-          !add(account_->reasons.get(), PyUnicode_FromString("Python objects have no memory that an array could show"))) {
+          !add(account_->reasons.get(),
+               PyUnicode_FromString("Python objects have no memory that an array could show"))) {
         return end(a, nullptr);
       }
       account_->way = "copied";
@@ -352,34 +343,40 @@ PyObject* make_array(State& s, PyObject* obj, AsArray& asked, Account* account) 
 
 namespace {
 
-/// An ndarray, where nothing is asked of the engine, and nothing is written to but new memory: read in place, and copied
-/// without being held. Null without an exception: the usual way goes on.
-PyObject* from_ndarray(State& s, PyObject* obj, const AsArray& asked) noexcept {
+/// An ndarray, where nothing is asked of the engine, and nothing is written to but new memory: read in place, and
+/// copied without being held. Between the two nothing is allocated that could run the collector, and so anybody's code.
+/// Null without an exception: the usual way goes on.
+__attribute__((noinline)) PyObject* from_ndarray(State& s, PyObject* obj, const AsArray& asked) noexcept {
   ArrayObject* const a = array_reserve(s);
   if (a == nullptr) return nullptr;
-  begin(a->borrow);
-  if (!numpy_decode_known(s.cx, obj, a->borrow)) return array_discard(s, a), nullptr;
-  const Descriptor& d = a->borrow.desc;
-  const unsigned all = needs(d, asked, false);
-  if (all == 0) {
-    a->borrow.protocol = static_cast<std::uint8_t>(Protocol::numpy);
-    hold(s.cx, obj, a->borrow, let_go);
-    return array_adopt(s, a);
+  Borrow b;
+  begin(b);
+  if (numpy_decode_known(s.cx, obj, b)) {
+    if (needs(b.desc, asked, false) == 0) {
+      if (take_quick(s.cx, obj, a->borrow, quiet_call) == Status::ok) return array_adopt(s, a);
+    } else if (asked.copies != Copies::never && small_copy(s, b.desc, asked, a->borrow)) {
+      return array_adopt(s, a);
+    }
   }
-  PyObject* made = nullptr;
-  if (asked.copies != Copies::never) made = small_copy(s, d, asked);
   array_discard(s, a);
-  return made;
+  return nullptr;
 }
 
 }  // namespace
 
 PyObject* asarray(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   State& s = state_of_module(module);
+  const bool bare = nargs == 1 && kwnames == nullptr;
+  if (bare && Py_TYPE(args[0]) == s.cx.ndarray && s.cx.current_policy == nullptr) {
+    ArrayObject* const a = array_reserve(s);
+    if (a == nullptr) return nullptr;
+    if (__builtin_expect(take_quick(s.cx, args[0], a->borrow, quiet_call) == Status::ok, 1)) return array_adopt(s, a);
+    array_discard(s, a);
+  }
   AsArray asked;
-  if ((nargs != 1 || kwnames != nullptr) && !parse_asarray(s, "asarray", args, nargs, kwnames, asked)) return nullptr;
-  if (Py_TYPE(args[0]) == s.cx.ndarray && asked.engine == nullptr && asked.out == nullptr &&
-      s.cx.current_policy == nullptr) {
+  if (!bare && !parse_asarray(s, "asarray", args, nargs, kwnames, asked)) return nullptr;
+  const bool of_memory = asked.engine == nullptr && asked.out == nullptr && s.cx.current_policy == nullptr;
+  if (!bare && of_memory && Py_TYPE(args[0]) == s.cx.ndarray) {
     PyObject* const made = from_ndarray(s, args[0], asked);
     if (made != nullptr || PyErr_Occurred() != nullptr) return made;
   }

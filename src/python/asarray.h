@@ -77,12 +77,14 @@ class Target {
 };
 
 // copy_errors.cpp
+/// What a trace came to: nothing was offered, and nothing lies outside of the policy. False with an exception set, too.
+bool offers_nothing(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace) noexcept;
 /// How far it had come, for an error: what was given, and what served.
 struct Refusal {
-  PyObject* obj;             ///< the array, number or sequence
-  PyObject* target;          ///< what was to be written to; null: new memory
-  const AsArray* asked;      ///< null for copyto()
-  std::uint8_t protocol;     ///< the row that served, or no_protocol
+  PyObject* obj;                          ///< the array, number or sequence
+  PyObject* target;                       ///< what was to be written to; null: new memory
+  const AsArray* asked;                   ///< null for copyto()
+  std::uint8_t protocol;                  ///< the row that served, or no_protocol
   ObjectKind objects = ObjectKind::none;  ///< what the object was read as instead
 };
 /// Raises the error of this kind; always null. See make_refusal() in errors.py for the kinds.

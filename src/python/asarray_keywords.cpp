@@ -22,7 +22,8 @@ bool read_copies(PyObject* o, Copies* out) noexcept {
   return false;
 }
 
-/// Text as long as needed, as NumPy spells it: "U", "S", str, bytes. Only what makes an array of objects knows how long.
+/// Text as long as needed, as NumPy spells it: "U", "S", str, bytes. Only what makes an array of objects knows how
+/// long.
 bool read_text(PyObject* o, DType* out) noexcept {
   const bool letter = PyUnicode_CheckExact(o) && PyUnicode_READY(o) == 0 && PyUnicode_GET_LENGTH(o) == 1;
   const Py_UCS4 which = letter ? PyUnicode_READ_CHAR(o, 0) : 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The errors of asarray(), copyto() and their kin. The words around the reasons are in python/anyarray/errors.py.
+#include <cstring>
+
 #include "src/python/asarray.h"
 
 namespace anyarray {
@@ -8,7 +10,8 @@ namespace {
 const char* object_row(ObjectKind kind) noexcept { return kind == ObjectKind::scalar ? "scalar" : "sequence"; }
 
 /// The fields of each Attempt: what served, and the copy that didn't.
-PyObject* attempts_until(const Refusal& where, PyObject* reason, PyObject* cause) noexcept {
+PyObject* attempts_until(const Refusal& where, const char* kind, PyObject* reason, PyObject* cause) noexcept {
+  if (std::strcmp(kind, "nothing") == 0) return PyTuple_New(0);
   PyObject* const raised = cause != nullptr ? cause : Py_None;
   if (where.objects != ObjectKind::none) {
     return Py_BuildValue("((sssOOi))", object_row(where.objects), "", "refused", reason, raised, 0);
@@ -41,6 +44,17 @@ const char* kind_of(Status status) noexcept {
 
 }  // namespace
 
+bool offers_nothing(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace) noexcept {
+  if (trace.refusal.reason.text[0] != '\0') return false;
+  for (int i = 0; i < trace.size(); ++i) {
+    const Status s = trace.at(i).status;
+    if (s != Status::not_offered && s != Status::not_tried) return false;
+  }
+  Policy storage;
+  return status == Status::not_offered && (offered_by_type(cx, obj) & ~policy_of(cx, request, &storage).mask) == 0 &&
+         PyErr_Occurred() == nullptr;
+}
+
 PyObject* asked_words(State& s, const AsArray& asked) noexcept {
   Request r;
   if (asked.engine != nullptr) r = asked.engine->request;
@@ -56,7 +70,7 @@ PyObject* asked_words(State& s, const AsArray& asked) noexcept {
 PyObject* raise_refusal(State& s, const Refusal& where, const char* kind, PyObject* reason, PyObject* cause) noexcept {
   const Ref text(joined(reason));
   const Ref words(where.asked != nullptr ? asked_words(s, *where.asked) : PyUnicode_FromString(""));
-  const Ref attempts(text ? attempts_until(where, text.get(), cause) : nullptr);
+  const Ref attempts(text ? attempts_until(where, kind, text.get(), cause) : nullptr);
   const Ref make(package_function(s, "errors", "make_refusal"));
   if (!text || !words || !attempts || !make) return nullptr;
   const Ref error(PyObject_CallFunction(make.get(), "sOOOOOO", kind, where.obj,
@@ -79,12 +93,8 @@ PyObject* raise_copy(State& s, const Refusal& where, Status status, const Reason
 PyObject* raise_objects(State& s, const Refusal& where, Status status, Failure& why) noexcept {
   if (status == Status::interrupted) return nullptr;
   if (status == Status::no_memory) return PyErr_NoMemory();
-  if (where.objects == ObjectKind::none) {
-    Trace nothing;
-    const Request* const request = where.asked != nullptr ? where.asked->request() : nullptr;
-    return raise_failed(s.cx, where.obj, request, Status::not_offered, nothing, "asarray");
-  }
   const char* kind = status == Status::invalid ? "sequence" : kind_of(status);
+  if (status == Status::not_offered) kind = "nothing";
   if (status == Status::failed) kind = "failed";
   if (why.exception != nullptr && PyErr_GivenExceptionMatches(why.exception, PyExc_OverflowError) != 0) {
     kind = "overflow";

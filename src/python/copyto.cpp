@@ -11,7 +11,8 @@ PyObject* report_target(Context& cx, PyObject* obj, const Request* request, Stat
 }
 
 PyObject* report_source(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace) noexcept {
-  if (status == Status::not_offered && trace.size() == 0 && trace.refusal.reason.text[0] == '\0') return nullptr;
+  const bool kept = status == Status::interrupted || status == Status::no_memory;
+  if (!kept && (offers_nothing(cx, obj, request, status, trace) || PyErr_Occurred() != nullptr)) return nullptr;
   return raise_failed(cx, obj, request, status, trace, "asarray");
 }
 
@@ -82,7 +83,8 @@ struct CopyTo {
   PyObject* write_objects() noexcept {
     Descriptor d = *target;
     const bool turned = d.dtype.swapped() && d.dtype.code != TypeCode::interned;
-    const ObjectsWanted wanted{true, turned ? d.dtype.with_swapped(false) : d.dtype, Order::any, casting, nullptr};
+    const ObjectsWanted wanted{
+        true, turned ? d.dtype.with_swapped(false) : d.dtype, Order::any, casting, nullptr, parsed.request.policy};
     ObjectKind kind = ObjectKind::none;
     Borrow b;
     b.release_fn = nullptr;
@@ -172,9 +174,10 @@ bool Target::take(State& s, PyObject* obj, const Policy* policy) noexcept {
   }
   d_ = &borrow_.desc;
   if ((d_->flags & (flag_copied | flag_copied_unknown)) == 0) return true;
-  return refuse_target(s, obj, (d_->flags & flag_copied) != 0
-                                   ? "it gives a copy of its memory, and what is written there would be lost"
-                                   : "it can't be told whether what it gives is its own memory or a copy");
+  return refuse_target(s, obj,
+                       (d_->flags & flag_copied) != 0
+                           ? "it gives a copy of its memory, and what is written there would be lost"
+                           : "it can't be told whether what it gives is its own memory or a copy");
 }
 
 PyObject* copyto(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

@@ -9,6 +9,7 @@ namespace {
 PyObject* new_array(State& s, DType dtype, int ndim, const std::int64_t* shape, Order order) noexcept {
   ArrayObject* const a = array_reserve(s);
   if (a == nullptr) return nullptr;
+  if (owned_few(s.cx, dtype, ndim, shape, order == Order::f, a->borrow)) return array_adopt(s, a);
   Reason why;
   const Status status = make_empty(dtype, ndim, shape, order, &a->borrow, &why);
   if (status == Status::ok) {
@@ -115,11 +116,15 @@ PyObject* get_num_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_thr
 
 PyObject* set_num_threads_object(PyObject*, PyObject* number) {
   if (number == Py_None) return PyLong_FromLong(set_num_threads(0));
-  std::int64_t n = 0;
-  if (read_integers(number, "the number of threads", true, &n) < 0) return nullptr;
-  if (!PyIndex_Check(number) || n < 1 || n > INT32_MAX) {
-    return PyErr_Format(PyExc_ValueError, "the number of threads is an int from 1 on, or None for the machine's: not %R",
-                        number);
+  if (!PyIndex_Check(number) || PyBool_Check(number)) {
+    return PyErr_Format(PyExc_TypeError, "the number of threads is an int, or None, not %.200s",
+                        Py_TYPE(number)->tp_name);
+  }
+  const Py_ssize_t n = PyNumber_AsSsize_t(number, nullptr);  // one that is beyond all counting is cut to the last
+  if (n == -1 && PyErr_Occurred() != nullptr) return nullptr;
+  if (n < 1 || n > INT32_MAX) {
+    return PyErr_Format(PyExc_ValueError,
+                        "the number of threads is from 1 on, or None for what it was at first; not %R", number);
   }
   return PyLong_FromLong(set_num_threads(static_cast<int>(n)));
 }

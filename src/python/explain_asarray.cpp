@@ -10,8 +10,8 @@ PyObject* lines_of(Account& account) noexcept {
   Ref rows(attempts_tuple(account.trace));
   if (!rows || account.objects == ObjectKind::none) return rows.release();
   const Ref line(Py_BuildValue("((sssNOi))", account.objects == ObjectKind::scalar ? "scalar" : "sequence", "",
-                               account.objects_status == Status::ok ? "ok" : "refused",
-                               sentence(account.objects_why), Py_None, 0));
+                               account.objects_status == Status::ok ? "ok" : "refused", sentence(account.objects_why),
+                               Py_None, 0));
   return line ? PySequence_Concat(rows.get(), line.get()) : nullptr;
 }
 
@@ -38,8 +38,8 @@ PyObject* explain_array(State& s, PyObject* obj, AsArray& asked) noexcept {
   PyObject* const facts = account.facts ? account.facts.get() : Py_None;
   PyObject* const reasons = account.reasons ? account.reasons.get() : Py_None;
   return PyObject_CallFunction(make.get(), "OsOOsOOOO", obj, account.way, policy.get(), words.get(),
-                               preset_named(policy_of(s.cx, asked.request(), &storage)), facts, reasons,
-                               error.get(), lines.get());
+                               preset_named(policy_of(s.cx, asked.request(), &storage)), facts, reasons, error.get(),
+                               lines.get());
 }
 
 }  // namespace anyarray

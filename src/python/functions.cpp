@@ -174,7 +174,8 @@ PyMethodDef module_functions[] = {
      "converted.\n\n"
      "Parameters\n----------\n"
      "obj : object\n    An array of any library, a number, or a nested sequence of numbers and arrays.\n"
-     "dtype : None, DType, str, or a dtype of NumPy, torch, JAX or ml_dtypes\n    What the elements are to be; None: as "
+     "dtype : None, DType, str, or a dtype of NumPy, torch, JAX or ml_dtypes\n    What the elements are to be; None: "
+     "as "
      "they are.\n"
      "device : None, str, tuple, or Device\n    Where the result is to lie; memory isn't moved between devices.\n"
      "copy : None, True or False\n    None: only where it is needed. True: always. False: never.\n"
@@ -237,7 +238,8 @@ PyMethodDef module_functions[] = {
      "Whether copies turn one dtype into another under a rule, as NumPy's can_cast.\n\n"
      "Parameters\n----------\n"
      "from_, to : dtype or Array\n    Anything that view() takes as dtype.\n"
-     "casting : str\n    'no', 'equiv', 'safe', 'same_kind', 'same_value' (which looks at values later) or 'unsafe'.\n\n"
+     "casting : str\n    'no', 'equiv', 'safe', 'same_kind', 'same_value' (which looks at values later) or "
+     "'unsafe'.\n\n"
      "Returns\n-------\nbool\n"},
     {"promote_types", promote_types, METH_VARARGS,
      "promote_types($module, a, b, /)\n--\n\n"

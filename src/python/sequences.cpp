@@ -7,8 +7,9 @@
 #include <cstring>
 
 #include "src/python/sequences_parts.h"
+#include "src/support/owned.h"
 
-namespace anyarray {
+namespace anyarray::sequences {
 
 Gather::Gather(State& state, PyObject* object, const ObjectsWanted& asked, Borrow& elements, Failure& reason) noexcept
     : s(state),
@@ -164,6 +165,10 @@ bool same_shape(const Gather& g, const Descriptor& d) noexcept {
 
 /// From the elements that were gathered to what was asked for, in `memory`, or in what is to be filled.
 Status finish(Gather& g) noexcept {
+  std::int64_t n = 0;
+  if (!element_count(g.ndim, g.shape, &n) || n != g.filled) {
+    return because(Status::invalid, &g.why.reason, "it changed while it was read");
+  }
   if (g.signs_clash) {
     g.why.reason = g.clash;
     return Status::mismatch;
@@ -171,7 +176,7 @@ Status finish(Gather& g) noexcept {
   const DType dtype = result_type(g);
   const Descriptor* const into = g.wanted.into;
   if (into != nullptr && !same_shape(g, *into)) {
-    return because(Status::mismatch, &g.why.reason, "its shape isn't that of out");
+    return because(Status::invalid, &g.why.reason, "its shape isn't that of out");
   }
   const Order order = g.wanted.order;
   if (!g.memory.held()) {
@@ -181,23 +186,27 @@ Status finish(Gather& g) noexcept {
   if (into == nullptr && dtype == g.dtype && (g.ndim <= 1 || order != Order::f)) return Status::ok;
   const Casting casting = g.check_last ? Casting::same_value : Casting::unsafe;
   if (into != nullptr) {
-    const Status s = copy(*into, g.memory.desc, casting, &g.why.reason);
+    const Status s = run_copy(into->nbytes(), [&] { return copy(*into, g.memory.desc, casting, &g.why.reason); });
     release(g.memory);
     return s;
   }
   Borrow result;
   Status s = make_empty(dtype, g.ndim, g.shape, order, &result, &g.why.reason);
   if (s != Status::ok) return s;
-  s = copy(result.desc, g.memory.desc, casting, &g.why.reason);
+  s = run_copy(result.desc.nbytes(), [&] { return copy(result.desc, g.memory.desc, casting, &g.why.reason); });
   replace_memory(g, result);
   return s;
 }
 
 }  // namespace
+}  // namespace anyarray::sequences
+
+namespace anyarray {
 
 Status take_objects(State& s, PyObject* obj, const ObjectsWanted& wanted, Borrow& out, ObjectKind* kind,
                     Failure& why) noexcept {
   *kind = ObjectKind::none;
+  using namespace sequences;
   Gather g(s, obj, wanted, out, why);
   Status status = walk(g, obj, 0, kind);
   if (status == Status::ok) status = fit_text(g);

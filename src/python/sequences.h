@@ -17,6 +17,7 @@ struct ObjectsWanted {
   Order order = Order::any;
   Casting casting = Casting::same_kind;
   const Descriptor* into = nullptr;  ///< writable host memory of the result's shape, filled instead of new memory
+  const Policy* policy = nullptr;    ///< for arrays inside; null: the one that holds where none is named
 };
 
 /// Makes an array of a number, or of a sequence of numbers, sequences and arrays of any library. The object itself

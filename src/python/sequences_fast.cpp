@@ -6,7 +6,7 @@
 #include <longintrepr.h>
 #endif
 
-namespace anyarray {
+namespace anyarray::sequences {
 namespace {
 
 __attribute__((noinline)) bool read_long_int(PyObject* o, std::int64_t* out) noexcept {
@@ -171,4 +171,4 @@ Py_ssize_t take_run(Gather& g, PyObject* const* items, Py_ssize_t i, Py_ssize_t 
   return stopped;
 }
 
-}  // namespace anyarray
+}  // namespace anyarray::sequences

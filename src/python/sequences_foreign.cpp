@@ -6,7 +6,7 @@
 #include "src/engine/fast.h"
 #include "src/python/sequences_parts.h"
 
-namespace anyarray {
+namespace anyarray::sequences {
 namespace {
 
 /// What the engine is asked with, and where its reporter says what an object's protocols came to. The request comes
@@ -39,10 +39,13 @@ PyObject* report(Context&, PyObject*, const Request* request, Status status, Tra
 bool offers_nothing(Gather& g, PyObject* o) noexcept {
   PyTypeObject* const type = Py_TYPE(o);
   if (reinterpret_cast<PyObject*>(type) == g.plain.get()) return true;
-  if (type->tp_getattro != PyObject_GenericGetAttr || type->tp_dictoffset != 0 || offered_by_type(g.s.cx, o) != 0) {
+  if (type->tp_getattro != PyObject_GenericGetAttr || type->tp_dictoffset != 0) return false;
+  const bool offers = offered_by_type(g.s.cx, o) != 0;
+  if (PyErr_Occurred() != nullptr) {  // no memory for the answer: the engine will say so
     PyErr_Clear();
     return false;
   }
+  if (offers) return false;
   g.plain = Ref::borrow(reinterpret_cast<PyObject*>(type));
   return true;
 }
@@ -54,19 +57,34 @@ bool is_fixed_float(PyObject* o) noexcept {
   return PyFloat_Check(o) && (type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 && type->tp_dictoffset == 0;
 }
 
-/// Whether an array is the value of a float.
+/// Whether an array is the value of a float, by its bits: NaN has many.
 bool is_value_of(const Descriptor& d, PyObject* o) noexcept {
+  if (d.ndim != 0 || d.dtype != real_type || !host_readable(d.device.type)) return false;
+  std::uint64_t bits[2];
   const double value = PyFloat_AS_DOUBLE(o);
-  return d.ndim == 0 && d.dtype == real_type && host_readable(d.device.type) &&
-         std::memcmp(d.data, &value, sizeof value) == 0;
+  std::memcpy(bits, &value, sizeof value);
+  std::memcpy(bits + 1, d.data, sizeof value);
+  return bits[0] == bits[1];
+}
+
+/// An object that offers nothing which the policy names is an array all the same if it offers what the policy doesn't.
+Status check_policy(Gather& g, PyObject* o, const Request& request, int depth) noexcept {
+  Policy storage;
+  const ProtocolMask outside = offered_by_type(g.s.cx, o) & ~policy_of(g.s.cx, &request, &storage).mask;
+  if (PyErr_Occurred() != nullptr) return raised_at(g, depth);
+  if (outside == 0) return Status::not_offered;
+  return because(Status::invalid, &g.why.reason, "%s is %s, an array over protocols that the policy doesn't name",
+                 Path(g, depth).text, Words(o).text);
 }
 
 /// ok: it was an array. not_offered: it isn't one.
 Status add_if_array(Gather& g, PyObject* o, int depth) noexcept {
   if (offers_nothing(g, o) || reinterpret_cast<PyObject*>(Py_TYPE(o)) == g.real_array.get()) return Status::not_offered;
   Borrow array;
-  const Asking asking{{}, &g, depth};
+  Asking asking{{}, &g, depth};
+  asking.request.policy = g.wanted.policy;
   const Status taken = take_as_asked(g.s.cx, o, &asking.request, array, report);
+  if (taken == Status::not_offered) return check_policy(g, o, asking.request, depth);
   if (taken != Status::ok) return taken;
   const Status s = add_array(g, array.desc, depth);
   if (is_fixed_float(o) && is_value_of(array.desc, o)) {
@@ -80,10 +98,8 @@ Status add_made(Gather& g, PyObject* made, int depth) noexcept {
   const Ref number(made);
   Number v;
   if (!number) return raised_at(g, depth);
-  if (!read_number(number.get(), v))
-    return because(Status::invalid, &g.why.reason, "%s made %s of itself", Path(g, depth).text,
-                   Words(number.get()).text);
-  return add_number(g, v, depth);
+  if (read_number(number.get(), v)) return add_number(g, v, depth);
+  return because(Status::invalid, &g.why.reason, "%s made %s of itself", Path(g, depth).text, Words(number.get()).text);
 }
 
 /// not_offered: it can't be made a number.
@@ -217,4 +233,4 @@ Status walk_other(Gather& g, PyObject* o, int depth, ObjectKind* kind) noexcept 
   return builtin ? read_items(g, o, depth) : read_iterated(g, o, depth);
 }
 
-}  // namespace anyarray
+}  // namespace anyarray::sequences

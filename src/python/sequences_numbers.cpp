@@ -6,7 +6,7 @@
 
 #include "src/python/sequences_parts.h"
 
-namespace anyarray {
+namespace anyarray::sequences {
 namespace {
 
 /// Refuses a value that is out of range: an OverflowError for whoever catches that.
@@ -384,4 +384,4 @@ void set_rules(Gather& g) noexcept {
   if (g.lane == Lane::other) g.in_runs = false;
 }
 
-}  // namespace anyarray
+}  // namespace anyarray::sequences

@@ -4,7 +4,7 @@
 #pragma once
 #include "src/python/sequences.h"
 
-namespace anyarray {
+namespace anyarray::sequences {
 
 /// How long code of ours runs before it looks for signals, in elements.
 inline constexpr Py_ssize_t elements_between_signals = Py_ssize_t{1} << 20;
@@ -183,4 +183,4 @@ Status fit_text(Gather& g) noexcept;
 /// not_offered: it is no datetime, date or timedelta.
 Status add_time(Gather& g, PyObject* o, int depth) noexcept;
 
-}  // namespace anyarray
+}  // namespace anyarray::sequences

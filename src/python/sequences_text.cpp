@@ -5,7 +5,7 @@
 
 #include "src/python/sequences_parts.h"
 
-namespace anyarray {
+namespace anyarray::sequences {
 namespace {
 
 /// Characters of a str or bytes.
@@ -253,4 +253,4 @@ Status add_time(Gather& g, PyObject* o, int depth) noexcept {
   return Status::ok;
 }
 
-}  // namespace anyarray
+}  // namespace anyarray::sequences

@@ -7,7 +7,7 @@
 
 #include "src/python/sequences_parts.h"
 
-namespace anyarray {
+namespace anyarray::sequences {
 namespace {
 
 DType in_machine_order(DType d) noexcept {
@@ -215,4 +215,4 @@ Status add_range(Gather& g, PyObject* range, int depth) noexcept {
   return Status::ok;
 }
 
-}  // namespace anyarray
+}  // namespace anyarray::sequences

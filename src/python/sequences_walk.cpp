@@ -2,7 +2,7 @@
 // Through lists and tuples, depth first: what shape they make, and where it isn't one.
 #include "src/python/sequences_parts.h"
 
-namespace anyarray {
+namespace anyarray::sequences {
 namespace {
 
 const char* plural(std::int64_t n) noexcept { return n == 1 ? "" : "s"; }
@@ -130,6 +130,7 @@ Status read_items(Gather& g, PyObject* sequence, int depth) noexcept {
     const Ref item = Ref::borrow(items[i]);
     ObjectKind kind;
     if (const Status s = walk(g, item.get(), depth + 1, &kind); s != Status::ok) return s;
+    if (const Status s = look_for_signals(g, 1); s != Status::ok) return s;
     if (Py_SIZE(sequence) != n) return changed(g, depth);
     ++i;
   }
@@ -151,4 +152,4 @@ Status walk(Gather& g, PyObject* o, int depth, ObjectKind* kind) noexcept {
   return walk_other(g, o, depth, kind);
 }
 
-}  // namespace anyarray
+}  // namespace anyarray::sequences

@@ -116,7 +116,7 @@ struct State {
   int dealloc_depth = 0;
   FastTarget fast_targets[fast_targets_max];
   int n_fast_targets = 0;
-  PyObject* keywords[keyword_count] = {};  ///< interned names, as Keyword counts them
+  PyObject* keywords[keyword_count] = {};                      ///< interned names, as Keyword counts them
   KnownNumpyDType known_numpy_dtypes[known_numpy_dtypes_max];  ///< direct-mapped
   KnownSpelling known_spellings[known_spellings_max];          ///< the same, by the object's address
 };

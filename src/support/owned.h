@@ -22,6 +22,10 @@ Status run_copy(std::int64_t bytes, F&& copy) noexcept {
   return s;
 }
 
+/// owned_borrow() for elements of whole bytes, some of them, less than gil_bytes in all, without questions: a small
+/// array is made in the time of its allocation. False, and nothing set or held, elsewhere.
+bool owned_few(Context& cx, DType dtype, int ndim, const std::int64_t* shape, bool fortran, Borrow& out) noexcept;
+
 /// Fills `out` with new memory on the host for elements of this type, column-major where `fortran` is set, else
 /// row-major; its owner is None. False with MemoryError set. Preconditions: validate() passes for such an array; packed
 /// elements are row-major.
@@ -33,6 +37,9 @@ void copy_row_major(const Descriptor& from, void* to) noexcept;
 /// Fills `out` as owned_borrow() does, and copies the elements there: can_cast() says ok for the dtypes. The host must
 /// be able to read them. False with MemoryError set.
 bool owned_copy(Context& cx, const Descriptor& from, DType dtype, bool fortran, Borrow& out) noexcept;
+
+/// owned_copy() where owned_few() has the memory; false elsewhere, as that.
+bool few_copied(Context& cx, const Descriptor& from, DType dtype, bool fortran, Borrow& out) noexcept;
 
 /// A copy in memory of our own, which is writable: column-major if the array is so and not row-major, else row-major.
 /// False with MemoryError set.

@@ -586,3 +586,24 @@ def test_ticks() -> None:
         == np.array(TIMES, "M8[us]").astype("M8[s]").tolist()
     )
     agree([np.datetime64("2020-01-01"), np.datetime64("2021-01-01")])
+
+
+def test_a_policy_holds_for_the_arrays_inside() -> None:
+    class OnlyStruct:
+        __array_struct__ = property(lambda self: np.arange(2.0).__array_struct__)
+
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, i: int) -> float:
+            return float(i)
+
+    assert aa.asarray([OnlyStruct()]).tolist() == [[0, 1]]
+    with (
+        aa.default_policy(["dlpack"]),
+        pytest.raises(
+            aa.ExchangeError,
+            match=r"element \[0\] is an .*OnlyStruct, an array over protocols that the policy doesn't name",
+        ),
+    ):
+        aa.asarray([OnlyStruct()])

@@ -437,20 +437,21 @@ def test_memory_is_given_back() -> None:
 
     if not os.path.exists("/proc/self/statm"):
         pytest.skip("needs /proc")
-    row = [1.5] * 100_000
+    row = [1.5] * 1_000_000
     bad = [*row, "x"]
-    narrow = [*[1] * 100_000, 300]
+    narrow = [*[1] * 2_000_000, 2**40]
 
     def once() -> None:
         aa.asarray(row)
         attempt(bad)
-        attempt(narrow, dtype="uint8")
+        attempt(narrow, dtype="int32")
         aa.asarray([*row, 1j])
         aa.asarray([1, *row])
 
-    for _ in range(5):
+    for _ in range(3):
         once()
     before = resident()
     for _ in range(60):
         once()
-    assert resident() - before < 16 << 20
+    # Each of them that isn't freed adds 60 times 8 MB; sanitizers keep what was freed, up to 256 MB.
+    assert resident() - before < 320 << 20

@@ -154,7 +154,10 @@ class _Run:
             shared = _shares(made, source)
             if not shared and not self.reasons:
                 self._no_copy_forbidden(f"{target.name} copied it")
-        if shared and self.copy:
+        if shared and self.copy and target.name == "numpy":
+            made = ENTRIES[target.entry](_core.asarray(array, copy=True, order="C"), library, self.asked)
+            shared = False
+        elif shared and self.copy:
             made = getattr(made, target.clone)() if target.clone else self._no_copy_made()
             shared = False
         if target.name == "numpy" and shared and not source.readonly and not made.flags.writeable:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._consumers import describe
 from ..errors import Attempt, ExchangeError, type_name
-from ..explanation import Explanation
+from ..explanation import Explanation, in_words
 
 if TYPE_CHECKING:
     from .._core import DType
@@ -26,10 +26,10 @@ class Conversion:
     object_type, target : str
         Full name of the object's type; the library it was to go to, which is "anyarray" for `asarray`.
     way : str
-        "itself": the object is of that library already, and needs no change. "shared": the result shows the same memory. "copied".
-        "refused".
+        "itself": the object is of that library already, and needs no change. "shared": the result shows the same
+        memory. "copied". "refused".
     protocol : str or None
-        The row of the registry over which the object was taken.
+        The row of the registry over which the object was taken; "scalar" or "sequence" where it was read itself.
     entry : str
         How the library was given the memory, in words.
     reasons : tuple of str
@@ -39,7 +39,7 @@ class Conversion:
     error : str
         The text of the error that is raised; "" where there is none.
     explanation : Explanation or None
-        How the object was taken, protocol by protocol; None for "itself".
+        How the object was taken, protocol by protocol; None where none was needed, as for "itself".
     """
 
     object_type: str
@@ -67,13 +67,14 @@ class Conversion:
 
     def __str__(self) -> str:
         head = f"{self.object_type} to {self.target}: {self.way}"
-        if self.protocol is not None:
+        if self.protocol in ("scalar", "sequence"):
+            head += f"; read as a {self.protocol}"
+        elif self.protocol is not None:
             head += f"; taken over {self.protocol}"
         if self.entry and self.way in ("shared", "copied"):
             head += f", given as {self.entry}"
         if self.shape is not None:
-            kind = "read-only" if self.readonly else "writable"
-            head += f"\n  shape {self.shape}, {self.dtype}, on {self.device}, {kind}"
+            head += f"\n  {in_words(self.shape, self.dtype, self.device, self.readonly)}"
         why = list(self.reasons)
         if self.error and not why:
             why = self.error.splitlines()
@@ -124,9 +125,10 @@ def make_record(
         dtype=dtype,
         device=device,
         readonly=readonly,
-        facts="",
+        facts="" if facts is None else in_words(shape, dtype, device, readonly),
         error="" if error is None else str(error),
         attempts=attempts,
+        function="asarray",
     )
     return Conversion(
         object_type=type_name(obj),
@@ -140,5 +142,5 @@ def make_record(
         device=device,
         readonly=readonly,
         error="" if error is None else str(error),
-        explanation=None if way == "itself" else explanation,
+        explanation=explanation if attempts else None,
     )
