@@ -105,10 +105,7 @@ def test_rule_is_numpys(copies: Any) -> None:
             if np.can_cast(x.dtype, other, "same_kind"):
                 assert np.asarray(got).dtype == other
             else:
-                assert (
-                    got
-                    == f"mismatch: elements of dtype {name} can't be cast to {other} (by the rule same_kind)"
-                )
+                assert got == f"mismatch: elements of dtype {name} can't be cast to {other} (by the rule same_kind)"
 
 
 LAYOUTS = st.tuples(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Casts hold the bits that NumPy gives, and ml_dtypes for its types: all values of types of at most 16 bits to every type
-that there is, and of wider ones those at the edges, ties of narrower floats, and random bits."""
+"""Casts hold the bits that NumPy gives, and ml_dtypes for its types: all values of types of at most 16 bits to every
+type that there is, and of wider ones those at the edges, ties of narrower floats, and random bits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def bits_of(name: str) -> int:
     """Of an element, which may be narrower than the byte that holds it."""
     if name in SMALL:
         return int(name[-1])
-    return {"float6_": 6, "float4_": 4}.get(name[:7], 8 * dtype_of(name).itemsize)
+    bits: int = {"float6_": 6, "float4_": 4}.get(name[:7], 8 * dtype_of(name).itemsize)
+    return bits
 
 
 def below_16(name: str) -> Any:
@@ -58,11 +59,12 @@ def whole(dtype: Any) -> Any:
 
 
 def real(dtype: Any) -> Any:
-    """What floats can differ in: all that narrower ones can say, what lies between two of these, and what is next to it."""
+    """What floats can differ in: all that narrower ones can say, what lies between two of these, and its neighbours."""
     random = np.random.default_rng(1)
     parts = []
     for name in ("float16", "bfloat16", *NARROW):
-        with np.errstate(invalid="ignore"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             codes = below_16(name).astype("f8")
         known = np.unique(codes[np.isfinite(codes)])
         for values in (known, (known[1:] + known[:-1]) / 2):
@@ -162,7 +164,7 @@ def test_every_value(name: str) -> None:
             check(x, name, other, memory_of(made), want)
 
 
-@pytest.mark.parametrize("name", ("complex64", "float32", "float16", "int32", "bool", "float8_e4m3fn"))
+@pytest.mark.parametrize("name", ["complex64", "float32", "float16", "int32", "bool", "float8_e4m3fn"])
 def test_half_complex(name: str) -> None:
     """NumPy has no complex of two halves: each is what float16 makes of the part."""
     x = values_of(name)
@@ -243,7 +245,13 @@ def test_layouts(way: str, shape: tuple[int, int], order: Any) -> None:
     x = np.random.default_rng(5).integers(-8, 8, shape).astype("f4")
     pairs = [("float32", "float16"), ("int16", "float64"), ("complex64", "float32"), ("float32", "complex128")]
     pairs += [("float64", "float8_e4m3fn"), ("float8_e5m2", "float32"), ("int8", "int4"), ("float64", "longdouble")]
-    for name, other in [*pairs, ("float32", ">f8"), ("complex64", ">c16"), ("uint8", "bool"), ("float32", "int4_padded")]:
+    for name, other in [
+        *pairs,
+        ("float32", ">f8"),
+        ("complex64", ">c16"),
+        ("uint8", "bool"),
+        ("float32", "int4_padded"),
+    ]:
         source = x.astype(dtype_of(name))
         view = source if way == "swapped" and source.dtype.kind == "V" else laid_out(source, way)
         want = cast_by_others(source.reshape(-1), dtype_of(other.removesuffix("_padded"))).reshape(shape)
@@ -260,11 +268,11 @@ def test_layouts(way: str, shape: tuple[int, int], order: Any) -> None:
 
 def test_packed_sources() -> None:
     for name in (*SMALL, "float6_e2m3fn", "float4_e2m1fn"):
-        values = np.resize(below_16(name), (7, 301))
+        values: Any = np.resize(below_16(name), (7, 301))
         packed = aa.asarray(values, dtype=name, casting="unsafe", copy=True) if name in SMALL else None
         packed = aa.asarray(values.astype("f4"), dtype=name, casting="unsafe") if packed is None else packed
         for other in ("float32", "int8", "float16"):
-            want = values.astype(other)
+            want: Any = values.astype(other)
             assert memory_of(aa.asarray(packed, dtype=other, casting="unsafe")).tobytes() == want.tobytes()
             made = aa.asarray(packed, dtype=other, casting="unsafe", order="F")
             assert memory_of(made).tobytes() == want.T.tobytes()
@@ -283,7 +291,7 @@ def changes(x: Any, other: str) -> list[bool]:
     """Which elements a cast changes, by their numbers."""
 
     def differ(a: float, b: float) -> bool:
-        return a != b and not (a != a and b != b)  # noqa: PLR0124
+        return a != b and not (a != a and b != b)
 
     made = cast_by_others(x, dtype_of(other))
     both = zip(parts_of(x), parts_of(made), strict=True)
