@@ -38,7 +38,7 @@ struct Scratch {
   static constexpr std::int64_t size = 8192;
   alignas(64) char between[2][size];
   alignas(64) char source[size];
-  alignas(64) char target[size];
+  alignas(64) char target[size + 64];  ///< and up to a cache line before it
 };
 /// How many items all steps turn at once: a multiple of kernel_step, and no more than fit into a part of Scratch.
 std::int64_t chain_block(const Chain& c) noexcept;
