@@ -20,7 +20,8 @@ enum class Casting : std::uint8_t {
 
 /// Whether copies turn `from` into `to`: ok, `mismatch` where the rule forbids it, `unsupported` where no conversion
 /// is there. There is one between all numbers (those of the dtype table, each lane by itself), between dates and
-/// between spans of all units, and between text of one kind of all lengths; besides these only byte order is changed.
+/// between spans of all units, from either to numbers, to which their ticks are int64, and back, and between text of
+/// one kind of all lengths; besides these only byte order is changed.
 /// The rules are NumPy's, but that text which gets shorter is `unsafe`; for types that NumPy hasn't, `safe` is what the
 /// word says.
 Status can_cast(DType from, DType to, Casting casting) noexcept;
@@ -31,12 +32,16 @@ Status can_cast(DType from, DType to, Casting casting) noexcept;
 /// be cast to; where none is asked for, that of `from`, in the machine's byte order but for the fields of a struct.
 /// `wanted.policy` and `wanted.allow` mean nothing here.
 ///
-/// Values are NumPy's: rounded to nearest, ties to even; integers wrap; a real is a complex without an imaginary part,
-/// which a complex loses where it becomes a real (unsafe); to bool, whatever isn't zero is true. bfloat16 is rounded
-/// from float32, whatever it comes from. Floats become integers by truncation; those out of range and NaN become, on
-/// every machine, what x86-64 makes of them one by one (NumPy's long runs differ for uint32): the lowest value for
-/// int32 and int64, the low bits of these for the narrower ones and for uint32; uint64 takes negative ones modulo
-/// 2**64, and 0 for 2**64 and more.
+/// Values are NumPy's, and those of ml_dtypes for its types: rounded to nearest, ties to even; integers wrap; a real is a
+/// complex without an imaginary part, which a complex loses where it becomes a real (unsafe); to bool, whatever isn't
+/// zero is true. Floats of at most 8 bits and bfloat16 are rounded from float32, whatever they come from; past the
+/// largest one they are what their format has: infinity, NaN, or, in 4 and 6 bits, that largest one (where NaN are 0).
+/// float8_e8m0fnu, which has no sign and no zero, makes NaN of these. Floats become integers by truncation; those out of
+/// range and NaN become, on every machine, what x86-64 makes of them one by one (NumPy's long runs differ for uint32):
+/// the lowest value for int32 and int64, the low bits of these for the narrower ones and for uint32; uint64 takes
+/// negative ones modulo 2**64, and 0 for 2**64 and more. Only what comes from a float of at most 8 bits does as
+/// ml_dtypes has it: infinities become the last integers, NaN 0. NaN keep their sign where there is one, and their
+/// payload between float16, float32 and float64.
 ///
 /// Otherwise `out` holds nothing: `device` (the host can't read it, or another device was asked for), `mismatch`,
 /// `unsupported`, `invalid` (a descriptor that validate() refuses), `no_memory`, with the reason.

@@ -7,7 +7,6 @@
 
 #include "src/copy/caches.h"
 #include "src/copy/cast_layouts.h"
-#include "src/copy/cast_text.h"
 #include "src/copy/move.h"
 #include "src/copy/rules.h"
 #include "src/copy/threads.h"
@@ -85,11 +84,10 @@ void cast_flat(const CastJob& job, char* to, const char* from, std::int64_t n) n
 
 bool has_cast(DType to, DType from) noexcept {
   Chain chain;
-  return has_text_cast(to, from) || find_chain(to, from, &chain);
+  return find_chain(to, from, &chain);
 }
 
 void cast_elements(const Descriptor& to, const Descriptor& from) noexcept {
-  if (has_text_cast(to.dtype, from.dtype)) return cast_text(to, from);
   CastJob job;
   Chain& c = job.chain;
   find_chain(to.dtype, from.dtype, &c);

@@ -7,8 +7,8 @@
 namespace anyarray {
 
 /// Whether elements of `from` can be turned into elements of `to` at all, whatever is lost. For types that differ in
-/// more than their byte order: numbers, times (NumPy's 64-bit ticks, which are integers to all other numbers), and text
-/// of another length, but not bytes and code points for each other, since not each of them is there in the other.
+/// more than their byte order. Numbers, and the ticks of times, which are int64 to numbers of other types and to times
+/// of the other kind; times to times of another unit and text are not cast here.
 bool has_cast(DType to, DType from) noexcept;
 
 /// Writes the elements of `from` to `to`. Preconditions: has_cast(); those of convert_elements(); size isn't 0.

@@ -157,21 +157,10 @@ void push_number(Chain* c, const Lane& from, const Lane& to) noexcept {
   if (to.packed) push(c, packing().pack[pack_index(to.bits)], to.bits);
 }
 
-bool find_time_chain(DType to, DType from, Chain* out) noexcept {
-  if (!find_ticks(to, from, &out->ticks)) return false;
-  out->steps = 0;
-  out->items = 1;
-  out->packed_from = out->packed_to = false;
-  out->bits[0] = 64;
-  const Kernel run = out->ticks.from != TimeUnit::none ? turn_dates : turn_ticks;
-  push(out, run, 64, reinterpret_cast<std::uint64_t>(&out->ticks));
-  return true;
-}
-
 }  // namespace
 
 bool find_chain(DType to, DType from, Chain* out) noexcept {
-  if (from.is_time() && to.code == from.code) return find_time_chain(to, from, out);
+  if (from.is_time() && to.code == from.code) return false;  // cast_times.h
   if (from.is_time()) from = make_dtype(TypeCode::int_, 64);
   if (to.is_time()) to = make_dtype(TypeCode::int_, 64);
   const Lane source = lane_of(from);

@@ -6,12 +6,10 @@
 
 #include "anyarray/dtype.h"
 #include "src/copy/cast_kernels.h"
-#include "src/copy/cast_time.h"
 
 namespace anyarray {
 
-/// One kernel after the other, over items that lie without gaps, in the machine's byte order. It stays where it was
-/// made: a step may point to `ticks`.
+/// One kernel after the other, over items that lie without gaps, in the machine's byte order.
 struct Chain {
   static constexpr int most = 6;
 
@@ -20,7 +18,6 @@ struct Chain {
   std::uint64_t arg[most];
   std::int32_t bits[most + 1];  ///< of an item before each step and after the last; below 8: packed, little bit order
   std::int64_t items;           ///< in an element: lanes, or the parts of these where both types are complex
-  Ticks ticks;
   bool packed_from, packed_to;  ///< items begin at any bit
 };
 
@@ -41,7 +38,7 @@ struct Scratch {
   static constexpr std::int64_t size = 8192;
   alignas(64) char between[2][size];
   alignas(64) char source[size];
-  alignas(64) char target[size];
+  alignas(64) char target[size + 64];  ///< and up to a cache line before it
 };
 /// How many items all steps turn at once: a multiple of kernel_step, and no more than fit into a part of Scratch.
 std::int64_t chain_block(const Chain& c) noexcept;

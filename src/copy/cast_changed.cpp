@@ -5,7 +5,6 @@
 
 #include "src/copy/cast.h"
 #include "src/copy/cast_layouts.h"
-#include "src/copy/cast_text.h"
 #include "src/copy/cast_walk.h"
 #include "src/copy/rules.h"
 #include "src/core/dtype_table.h"
@@ -83,13 +82,11 @@ enum class Proof : std::uint8_t {
   all,
   signs_of_source,  ///< where no integer of the source is negative
   signs_of_target,
-  only,  ///< and that something was lost, where it does not come back
 };
 
 bool is_narrow(DType d) noexcept { return d.code >= TypeCode::float8_e3m4 && d.code <= TypeCode::float4_e2m1fn; }
 
 Proof proof_of(DType to, DType from) noexcept {
-  if (from.is_time() && to.code == from.code) return Proof::only;
   const Kind source = kind_of(from);
   const Kind target = kind_of(to);
   if (from.bits < 8 || to.bits < 8) return Proof::none;
@@ -109,13 +106,6 @@ bool any_sign(const char* p, std::int64_t n, std::int64_t bytes) noexcept {
   const char* const top = p + (little_endian ? bytes - 1 : 0);
   for (std::int64_t i = 0; i < n; ++i) all |= static_cast<unsigned char>(top[i * bytes]);
   return (all & 0x80) != 0;
-}
-
-/// The first of `n` items that differs.
-std::int64_t first_difference(const char* a, const char* b, std::int64_t n, std::int64_t bytes) noexcept {
-  std::int64_t i = 0;
-  while (i < n && std::memcmp(a + i * bytes, b + i * bytes, static_cast<std::size_t>(bytes)) == 0) ++i;
-  return i;
 }
 
 struct Check {
@@ -144,7 +134,6 @@ std::int64_t first_in_block(const Check& c, const char* items, std::int64_t n, S
   }
   // In parts of whole bytes: 16 items are, however they are packed.
   alignas(64) char other[Scratch::size];
-  if (c.proof == Proof::only) return first_difference(room, items, n, bytes);
   const std::int64_t from_each = c.source.chain.items / c.there.items;
   const std::int64_t to_each = c.target.chain.items / c.there.items;
   const std::int64_t most = smaller(chain_block(c.source.chain) / from_each, chain_block(c.target.chain) / to_each);
@@ -172,7 +161,6 @@ std::int64_t first_changed(const Descriptor& from, DType to) noexcept {
   // Packed items are read one by one, as a byte each, where the array has gaps.
   const bool bitwise = from.dtype.bits < 8 && !from.c_contiguous();
   const DType source = from.dtype.with_swapped(false).with_padded(bitwise || from.dtype.padded());
-  if (has_text_cast(to, from.dtype)) return first_cut(from, to);
   const DType target = to.with_swapped(false);
   const bool as_complex = source.is_complex() || target.is_complex();
   Check c;

@@ -32,9 +32,10 @@ std::int64_t days_of_month(std::int64_t month) noexcept {
 
 std::int64_t month_of_day(std::int64_t day) noexcept {
   constexpr std::int64_t cycle = 146097;  // days of 400 years
-  const std::int64_t shifted = wrapped_sum(day, 719468);
-  const std::int64_t era = floor_divide(shifted, cycle);
-  const std::int64_t in_era = shifted - era * cycle;
+  const std::int64_t cycles = floor_divide(day, cycle);
+  const std::int64_t shifted = day - cycles * cycle + 719468;
+  const std::int64_t era = cycles + shifted / cycle;
+  const std::int64_t in_era = shifted % cycle;
   const std::int64_t year = (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
   const std::int64_t in_year = in_era - (365 * year + year / 4 - year / 100);
   return 12 * (era * 400 + year - 1970) + (5 * in_year + 2) / 153 + 2;
@@ -83,8 +84,9 @@ bool find_average(DType from, DType to, Scale* out) noexcept {
   }
   std::int64_t multiply = 0;
   std::int64_t divide = 0;
-  if (__builtin_mul_overflow(whole.multiply * 146097, days.multiply, &multiply) ||
-      __builtin_mul_overflow(std::int64_t{4800}, days.divide, &divide)) {
+  const std::int64_t shared = std::gcd(days.multiply, std::int64_t{4800});  // in ns the product has 64 bits otherwise
+  if (__builtin_mul_overflow(whole.multiply * 146097, days.multiply / shared, &multiply) ||
+      __builtin_mul_overflow(4800 / shared, days.divide, &divide)) {
     return false;
   }
   const std::int64_t common = std::gcd(multiply, divide);

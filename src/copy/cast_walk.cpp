@@ -94,10 +94,6 @@ Side side_of(const Descriptor& d, std::int64_t bits, bool packed, std::size_t tu
   return s;
 }
 
-const char* item_at(const Side& s, const Walk& walk, const Place& at, std::int64_t i) noexcept {
-  return s.data + (s.flat ? i * s.bits / 8 : offset_of(s, walk, at));
-}
-
 const char* read_items(const Side& s, const Walk& walk, const Place& at, std::int64_t first, std::int64_t n,
                        char* room) noexcept {
   if (s.bitwise()) return read_bits(s, walk, at, n, room), room;

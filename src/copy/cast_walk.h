@@ -32,9 +32,6 @@ struct Side {
 };
 Side side_of(const Descriptor& d, std::int64_t bits, bool packed, std::size_t turn, const Walk& walk) noexcept;
 
-/// Where item number `i` is, at which `at` stands, where items are whole bytes.
-const char* item_at(const Side& s, const Walk& walk, const Place& at, std::int64_t i) noexcept;
-
 /// The `n` items from number `first` on, where `at` stands, in `room` or where they are; a byte each where bitwise().
 const char* read_items(const Side& s, const Walk& walk, const Place& at, std::int64_t first, std::int64_t n,
                        char* room) noexcept;

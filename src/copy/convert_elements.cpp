@@ -27,7 +27,7 @@ void move_packed(const Descriptor& to, const Descriptor& from) noexcept {
 void convert_elements(const Descriptor& to, const Descriptor& from) noexcept {
   if (from.size() == 0) return;
   if (!differ_in_order_alone(to.dtype, from.dtype)) {
-    if (to.dtype.is_time()) return cast_times(to, from);
+    if (has_time_cast(to.dtype, from.dtype)) return cast_times(to, from);
     if (has_text_cast(to.dtype, from.dtype)) return cast_text(to, from);
     return cast_elements(to, from);
   }
@@ -41,7 +41,7 @@ void convert_elements(const Descriptor& to, const Descriptor& from) noexcept {
 }
 
 std::int64_t first_changed_value(const Descriptor& from, DType to) noexcept {
-  if (to.is_time()) return first_changed_time(from, to);
+  if (has_time_cast(to, from.dtype)) return first_changed_time(from, to);
   if (has_text_cast(to, from.dtype)) return first_cut(from, to);
   return first_changed(from, to);
 }

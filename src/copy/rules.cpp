@@ -3,6 +3,7 @@
 // agree on, `safe` is what the word says.
 #include "src/copy/rules.h"
 
+#include "src/copy/cast.h"
 #include "src/copy/cast_text.h"
 #include "src/copy/cast_times.h"
 #include "src/copy/holds.h"
@@ -30,6 +31,12 @@ bool times_go(DType from, DType to, Casting casting) noexcept {
 bool others_go(DType from, DType to, Casting casting) noexcept {
   if (casting == Casting::equiv) return false;
   return from.is_time() ? times_go(from, to, casting) : from.count <= to.count;  // text keeps all of its characters
+}
+
+/// Integers are spans of time, by NumPy's rule.
+bool is_span_of(DType from, const Numbers& source, DType to, Casting casting) noexcept {
+  if (to.code != TypeCode::timedelta64 || from.is_time() || source.kind > Kind::int_) return false;
+  return casting == Casting::same_kind || (casting == Casting::safe && (source.kind != Kind::uint || from.bits < 64));
 }
 
 }  // namespace
@@ -67,8 +74,8 @@ Status can_cast(DType from, DType to, Casting casting) noexcept {
   if (differ_in_order_alone(from, to)) return answer(true);
   Numbers source, target;
   if (!read_numbers(from, &source) || !read_numbers(to, &target)) {
-    if (!has_time_cast(to, from) && !has_text_cast(to, from)) return Status::unsupported;
-    return answer(free || others_go(from, to, casting));
+    if (has_time_cast(to, from) || has_text_cast(to, from)) return answer(free || others_go(from, to, casting));
+    return has_cast(to, from) ? answer(free || is_span_of(from, source, to, casting)) : Status::unsupported;
   }
   if (source.lanes != target.lanes) return Status::unsupported;
   if (from.with_swapped(false).with_padded(true) == to.with_swapped(false).with_padded(true)) return answer(true);

@@ -87,7 +87,16 @@ void test_what_is_no_number() {
            can_cast(from, to, Casting::same_kind) == Status::unsupported;
   };
   CHECK(unsupported(of<float>, make_bytes(4)));
-  CHECK(unsupported(make_time(TypeCode::datetime64, TimeUnit::s), of<float>));
+  const DType date = make_time(TypeCode::datetime64, TimeUnit::s);
+  const DType span = make_time(TypeCode::timedelta64, TimeUnit::s);
+  CHECK(can_cast(date, of<float>, Casting::unsafe) == Status::ok);
+  CHECK(can_cast(date, of<float>, Casting::same_kind) == Status::mismatch);
+  CHECK(can_cast(date, span, Casting::unsafe) == Status::ok && can_cast(span, date, Casting::safe) == Status::mismatch);
+  CHECK(can_cast(of<std::int32_t>, span, Casting::safe) == Status::ok);
+  CHECK(can_cast(of<std::int32_t>, date, Casting::same_kind) == Status::mismatch);
+  CHECK(can_cast(of<std::uint64_t>, span, Casting::safe) == Status::mismatch);
+  CHECK(can_cast(of<std::uint64_t>, span, Casting::same_kind) == Status::ok);
+  CHECK(can_cast(of<float>, span, Casting::same_kind) == Status::mismatch);
   CHECK(unsupported(make_dtype(TypeCode::float_, 32, 2), of<double>));
   CHECK(unsupported(make_dtype(TypeCode::int_, 24), of<std::int32_t>));
   CHECK(unsupported(make_dtype(TypeCode::opaque_handle, 64), of<std::int64_t>));

@@ -105,10 +105,7 @@ def test_rule_is_numpys(copies: Any) -> None:
             if np.can_cast(x.dtype, other, "same_kind"):
                 assert np.asarray(got).dtype == other
             else:
-                assert (
-                    got
-                    == f"mismatch: elements of dtype {name} can't be cast to {other} (by the rule same_kind)"
-                )
+                assert got == f"mismatch: elements of dtype {name} can't be cast to {other} (by the rule same_kind)"
 
 
 LAYOUTS = st.tuples(
@@ -171,7 +168,8 @@ def test_others_are_moved_as_bytes(copies: Any, dtype: Any) -> None:
             assert got.dtype == native
             assert got.flags[f"{order}_CONTIGUOUS"]
             assert got.tobytes() == view.astype(native).tobytes()
-        assert copies.copied(view, ("float64",)).startswith("unsupported: elements of dtype ")
+        if np.dtype(dtype).kind in "SUV":
+            assert copies.copied(view, ("float64",)).startswith("unsupported: elements of dtype ")
 
 
 def test_choice_of_dtype(copies: Any) -> None:
@@ -181,7 +179,7 @@ def test_choice_of_dtype(copies: Any) -> None:
     assert copies.copied(x, ("bool", "uint64")) == (
         "mismatch: elements of dtype int32 can't be cast to bool or uint64 (by the rule same_kind)"
     )
-    assert copies.copied(x, ("bool", "float8_e5m2")).startswith("unsupported: ")
+    assert copies.copied(x, ("bool", "S5")).startswith("unsupported: ")
     assert copies.copied(x.astype("f4"), ("bfloat16",)).dtype.name == "bfloat16"
     assert copies.copied(x, (">f8",)).tolist() == [0.0, 1.0, 2.0]
 

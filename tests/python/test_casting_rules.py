@@ -106,6 +106,9 @@ def test_times_become_numpys(kind: str) -> None:
     for a, b in itertools.product(TIMES, TIMES):
         if a.kind != kind or b.kind != kind or not aa.can_cast(a, b, casting="unsafe"):
             continue
+        units = {np.datetime_data(a), np.datetime_data(b)}
+        if kind == "m" and ("ns", 1) in units and any(unit in "YM" and n > 1 for unit, n in units):
+            continue  # NumPy's factor overflows, and nothing says so
         ticks = np.concatenate([np.arange(-50, 50), random.integers(-3000, 3000, 100), [np.iinfo("i8").min]])
         given = ticks.astype("i8").view(a)
         try:
