@@ -32,14 +32,14 @@ Status can_cast(DType from, DType to, Casting casting) noexcept;
 /// be cast to; where none is asked for, that of `from`, in the machine's byte order but for the fields of a struct.
 /// `wanted.policy` and `wanted.allow` mean nothing here.
 ///
-/// Values are NumPy's, and those of ml_dtypes for its types: rounded to nearest, ties to even; integers wrap; a real is a
-/// complex without an imaginary part, which a complex loses where it becomes a real (unsafe); to bool, whatever isn't
+/// Values are NumPy's, and those of ml_dtypes for its types: rounded to nearest, ties to even; integers wrap; a real is
+/// a complex without an imaginary part, which a complex loses where it becomes a real (unsafe); to bool, whatever isn't
 /// zero is true. Floats of at most 8 bits and bfloat16 are rounded from float32, whatever they come from; past the
 /// largest one they are what their format has: infinity, NaN, or, in 4 and 6 bits, that largest one (where NaN are 0).
-/// float8_e8m0fnu, which has no sign and no zero, makes NaN of these. Floats become integers by truncation; those out of
-/// range and NaN become, on every machine, what x86-64 makes of them one by one (NumPy's long runs differ for uint32):
-/// the lowest value for int32 and int64, the low bits of these for the narrower ones and for uint32; uint64 takes
-/// negative ones modulo 2**64, and 0 for 2**64 and more. Only what comes from a float of at most 8 bits does as
+/// float8_e8m0fnu, which has no sign and no zero, makes NaN of these. Floats become integers by truncation; those out
+/// of range and NaN become, on every machine, what x86-64 makes of them one by one (NumPy's long runs differ for
+/// uint32): the lowest value for int32 and int64, the low bits of these for the narrower ones and for uint32; uint64
+/// takes negative ones modulo 2**64, and 0 for 2**64 and more. Only what comes from a float of at most 8 bits does as
 /// ml_dtypes has it: infinities become the last integers, NaN 0. NaN keep their sign where there is one, and their
 /// payload between float16, float32 and float64.
 ///

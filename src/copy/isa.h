@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instruction sets: which one kernels are chosen for at run time, and how a source file is compiled for one. A kernel file
-// of an instruction set includes its headers first, then puts everything between ANYARRAY_ISA_BEGIN(<names>) and
-// ANYARRAY_ISA_END, in a namespace of its own, and uses no inline function or template from outside in there: the linker
-// keeps one copy of those, and it could be the one that only this machine can run.
+// Instruction sets: which one kernels are chosen for at run time, and how a source file is compiled for one. A kernel
+// file of an instruction set includes its headers first, then puts everything between ANYARRAY_ISA_BEGIN(<names>) and
+// ANYARRAY_ISA_END, in a namespace of its own, and uses no inline function or template from outside in there: the
+// linker keeps one copy of those, and it could be the one that only this machine can run.
 #pragma once
 #include <cstdint>
 
