@@ -27,7 +27,7 @@ Status cannot_hold(Gather& g, const Number& v, DType d, int depth) noexcept {
 
 Status forbidden(Gather& g, const Number& v, int depth) noexcept {
   const Rank rank = rank_of(g.target);
-  const bool number = rank != Rank::other || g.target.is_time();
+  const bool number = (rank != Rank::other && g.target.count == 1) || g.target.is_time();
   // Times take ints alone, by the rule unsafe alone.
   const bool by_rule =
       number && g.wanted.casting != Casting::unsafe && !(g.target.is_time() && rank_of(v) > Rank::integer);

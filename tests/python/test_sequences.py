@@ -592,6 +592,7 @@ def test_times_that_are_refused(x: Any, dtype: Any, words: str) -> None:
         ([np.zeros((), "i4,f8"), 1], None),
         ([1.5], "datetime64[s]"),
         ([1], np.dtype("i4,f8")),
+        ([1], "float32x2"),
         ([TIMES[0].replace(tzinfo=datetime.timezone.utc)], "datetime64[us]"),
         ([datetime.date(9999, 1, 1)], "datetime64[ns]"),
         ([TIMES[0]], "datetime64[D]"),
