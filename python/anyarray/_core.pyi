@@ -222,7 +222,13 @@ def explain_asarray(
     allow: _Waivers = (),
 ) -> Conversion: ...
 def copyto(
-    dst: object, src: object, /, *, casting: _Casting = "same_kind", policy: _PolicyLike | None = None
+    dst: object,
+    src: object,
+    /,
+    *,
+    casting: _Casting = "same_kind",
+    policy: _PolicyLike | None = None,
+    allow: _Waivers = (),
 ) -> None: ...
 def empty(
     shape: SupportsIndex | Sequence[SupportsIndex],

@@ -116,9 +116,12 @@ def make_error(
     policy : tuple of list of str
         The protocols that the object's type offers and the policy doesn't name; those that it names.
     action : str
-        What was to be done with it: "view", "asarray", or "write" where it was to be written to.
+        What was to be done with it: "view", "asarray", "share" where asarray() mustn't copy and a producer must, or
+        "write" where it was to be written to.
     """
     cant = _CANT[action]
+    if action == "share":
+        request = f"{request}, copy=False" if request else "copy=False"
     attempts = tuple(Attempt(*row) for row in rows)
     tried = [a for a in attempts if a.status not in ("not offered", "not tried")]
     name = type_name(obj)
@@ -142,17 +145,25 @@ def make_error(
         if refusal:
             lines.append(f"  {outcome}: {refusal}")
         lines += [f"  {a.label}: {a.status}{': ' if a.reason else ''}{a.reason}" for a in tried]
+        cls = ExchangeError
         advice = _WRITE_ADVICE if action == "write" else _ADVICE.get(outcome)
+        if action == "share":
+            cls, advice = _REFUSALS["copy"]
         if advice:
             lines.append(f"  {advice}")
-        cls, message = ExchangeError, "\n".join(lines)
+        message = "\n".join(lines)
     error = cls(message, attempts)
     causes = [a.exception for a in tried if a.exception is not None]
     error.__cause__ = refusal_exception or (causes[-1] if causes else None)
     return error
 
 
-_CANT = {"view": "can't view", "asarray": "can't make an array of", "write": "can't write to"}
+_CANT = {
+    "view": "can't view",
+    "asarray": "can't make an array of",
+    "share": "can't make an array of",
+    "write": "can't write to",
+}
 _WRITE_ADVICE = "What is written to is an array in writable memory of the host; anyarray.empty() makes one."
 _EXPLAIN = "anyarray.explain() with the same arguments shows every try"
 _ADVICE = {
@@ -218,7 +229,7 @@ _REFUSALS: dict[str, tuple[type[ExchangeError], str]] = {
     "nothing": (NotAnArrayError, ""),
     "copy": (CopyError, "copy=None copies where it is needed."),
     "cast": (CastError, "Name another dtype, or a rule that allows it: casting='unsafe' takes whatever is lost."),
-    "no cast": (CastError, "No rule of casting helps: convert it with its own library first."),
+    "no cast": (CastError, "No rule of casting helps: ask for another dtype, or convert it first."),
     "overflow": (CastOverflowError, "Name a dtype that holds it."),
     "sequence": (SequenceError, ""),
     "device": (ExchangeError, "Memory isn't moved between devices: copy the array with its own library first."),

@@ -45,7 +45,10 @@ Status lay_out(DType dtype, int ndim, const std::int64_t* extents, Order order, 
   const bool fits =
       order == Order::f ? f_strides(ndim, shape, itemsize, strides) : c_strides(ndim, shape, itemsize, strides);
   std::int64_t n = 0;
-  if (!element_count(ndim, shape, &n) || !fits || __builtin_mul_overflow(n, itemsize, bytes)) {
+  if (!element_count(ndim, shape, &n)) {
+    return because(Status::no_memory, why, "the shape has more elements than 64 bits can count");
+  }
+  if (!fits || __builtin_mul_overflow(n, itemsize, bytes)) {
     return because(Status::no_memory, why, "%lld elements of %lld bytes are more bytes than 64 bits can count",
                    static_cast<Wide>(n), static_cast<Wide>(itemsize));
   }

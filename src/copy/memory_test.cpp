@@ -67,7 +67,8 @@ void test_refusals() {
   CHECK(Empty(of<float>, Ints(65, 1)).refused(Status::invalid, "65 dimensions"));
   CHECK(Empty(make_dtype(TypeCode::int_, 4), {3, 3}, Order::f).refused(Status::invalid, "C order only"));
   CHECK(Empty(of<float>, {std::int64_t{1} << 61, 2}).refused(Status::no_memory, "more bytes than 64 bits"));
-  CHECK(Empty(of<float>, {std::int64_t{1} << 40, std::int64_t{1} << 40}).refused(Status::no_memory, "more bytes"));
+  CHECK(Empty(of<float>, {std::int64_t{1} << 40, std::int64_t{1} << 40})
+            .refused(Status::no_memory, "more elements than 64 bits"));
   CHECK(Empty(of<std::int8_t>, {INT64_MAX}).refused(Status::no_memory, "out of memory"));
 }
 

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "src/copy/convert_elements.h"
+#include "src/core/dtype_table.h"
 
 namespace anyarray {
 namespace {
@@ -23,6 +24,14 @@ void print_real(double v, TextWriter& text) noexcept {
   }
   text.print("%s", digits);
 }
+void print_real(long double v, TextWriter& text) noexcept {
+  char digits[64];
+  for (int precision = 6; precision <= 36; ++precision) {
+    std::snprintf(digits, sizeof digits, "%.*Lg", precision, v);
+    if (std::strtold(digits, nullptr) == v) break;
+  }
+  text.print("%s", digits);
+}
 
 /// The value as a `T` of dtype `wide`, or of two of them. False where it can't become one.
 template <class T>
@@ -33,6 +42,20 @@ bool read_as(const OneElement& one, DType wide, T* out) noexcept {
   convert_elements({values, &one.extent, &step, wide, cpu_device, 1, 0}, one.desc);
   const std::size_t parts = static_cast<std::size_t>(step) / sizeof(T);
   std::memcpy(out, values + parts * static_cast<std::size_t>(one.skipped), parts * sizeof(T));
+  return true;
+}
+
+/// A float or complex number by way of `T`, whose dtypes these are.
+template <class T>
+bool print_by(const OneElement& one, DType real, DType complex, TextWriter& text) noexcept {
+  T value[2] = {};
+  const bool both = one.desc.dtype.is_complex();
+  if (!read_as(one, both ? complex : real, value)) return false;
+  print_real(value[0], text);
+  if (!both) return true;
+  text.print("%s", std::signbit(value[1]) ? "" : "+");
+  print_real(value[1], text);
+  text.print("j");
   return true;
 }
 
@@ -116,23 +139,15 @@ bool print_element(const OneElement& one, TextWriter& text) noexcept {
     text.print("%lld", static_cast<long long>(value));
     return true;
   }
-  if (d.is_complex()) {
-    double value[2] = {};
-    if (!read_as(one, make_dtype(TypeCode::complex, 128), value)) return false;
-    print_real(value[0], text);
-    text.print("%s", std::signbit(value[1]) ? "" : "+");
-    print_real(value[1], text);
-    text.print("j");
-    return true;
-  }
   if (d.code == TypeCode::fixed_bytes || d.code == TypeCode::fixed_ucs4) {
     print_text(one.desc, text);
     return true;
   }
-  double value = 0;
-  if (!read_as(one, make_dtype(TypeCode::float_, 64), &value)) return false;
-  print_real(value, text);
-  return true;
+  if (d.code == TypeCode::long_double || d.code == TypeCode::complex_long_double) {
+    return print_by<long double>(one, make_dtype(TypeCode::long_double, long_double_bits),
+                                 make_dtype(TypeCode::complex_long_double, 2 * long_double_bits), text);
+  }
+  return print_by<double>(one, make_dtype(TypeCode::float_, 64), make_dtype(TypeCode::complex, 128), text);
 }
 
 }  // namespace anyarray

@@ -94,26 +94,14 @@ struct Taking {
 
 static_assert(std::is_standard_layout_v<Taking>);
 
-/// __array__ again, which may copy now, where that it mustn't was what it failed by. Replaces what the trace says of
-/// it.
-bool ask_again(Context& cx, PyObject* obj, Taking& taking, Trace& trace) noexcept {
+/// Whether a producer said so, by the ValueError that NumPy's protocol asks for where a copy mustn't be made.
+bool must_copy(Trace& trace) noexcept {
   for (int i = 0; i < trace.size(); ++i) {
-    Attempt& a = trace.at(i);
-    if (a.protocol != Protocol::array_method || a.status != Status::failed || a.why.reading) continue;
-    Policy policy = make_policy({Protocol::array_method});
-    policy.device_first = true;
-    Request request = taking.request;
-    request.policy = &policy;
-    request.allow |= allow_copy;
-    Trace second;
-    const Status s = take(cx, obj, &request, *taking.borrow, second);
-    if (second.size() != 0) {
-      a.status = second.at(0).status;
-      a.why.reason = second.at(0).why.reason;
-      std::swap(a.why.exception, second.at(0).why.exception);
+    const Attempt& a = trace.at(i);
+    if (a.protocol == Protocol::array_method && a.status == Status::failed && !a.why.reading &&
+        a.why.exception != nullptr && PyErr_GivenExceptionMatches(a.why.exception, PyExc_ValueError) != 0) {
+      return true;
     }
-    if (s == Status::ok) a.status = s;
-    return s == Status::ok;
   }
   return false;
 }
@@ -124,11 +112,12 @@ PyObject* report(Context& cx, PyObject* obj, const Request* request, Status stat
   if (status != Status::interrupted && status != Status::no_memory) {
     if (offers_nothing(cx, obj, request, status, trace) || PyErr_Occurred() != nullptr) return nullptr;
     if (taking->may_copy && goes_on(status)) {
-      taking->served = ask_again(cx, obj, *taking, trace);
+      taking->served = ask_again(cx, obj, taking->request, *taking->borrow, trace);
       if (taking->served || PyErr_Occurred() != nullptr) return nullptr;
     }
   }
-  return raise_failed(cx, obj, request, status, trace, "asarray");
+  const bool to_share = !taking->may_copy && goes_on(status) && must_copy(trace);
+  return raise_failed(cx, obj, request, status, trace, to_share ? "share" : "asarray");
 }
 
 /// One call of asarray().
@@ -152,7 +141,8 @@ class Run {
 
   /// `out`, which must be what else was asked for.
   bool take_target() noexcept {
-    if (!target_.take(s_, asked_.out, nullptr)) return false;
+    const std::uint32_t allow = asked_.engine != nullptr ? asked_.engine->request.allow : 0;
+    if (!target_.take(s_, asked_.out, nullptr, allow)) return false;
     Request wanted;
     Reason why;
     wanted.has_dtype = asked_.has_dtype;
@@ -286,7 +276,8 @@ class Run {
                                asked_.order,
                                asked_.casting,
                                asked_.out != nullptr ? &*target_ : nullptr,
-                               asked_.engine != nullptr ? asked_.engine->request.policy : nullptr};
+                               asked_.engine != nullptr ? asked_.engine->request.policy : nullptr,
+                               asked_.engine != nullptr ? asked_.engine->request.allow : 0};
     ObjectKind kind = ObjectKind::none;
     Failure why;
     ArrayObject* const a = array_reserve(s_);

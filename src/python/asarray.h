@@ -66,7 +66,7 @@ class Target {
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
   /// False with an exception set: it is no array, or not writable memory of the host.
-  bool take(State& s, PyObject* obj, const Policy* policy) noexcept;
+  bool take(State& s, PyObject* obj, const Policy* policy, std::uint32_t allow) noexcept;
   const Descriptor& operator*() const noexcept { return *d_; }
   const Descriptor* operator->() const noexcept { return d_; }
 
@@ -75,6 +75,11 @@ class Target {
   ArrayObject* array_ = nullptr;
   Borrow borrow_;
 };
+
+// ask_again.cpp
+/// Of an object that nothing has served: __array__ again, which may copy now, where that it mustn't was what it failed
+/// by. Replaces what the trace says of it.
+bool ask_again(Context& cx, PyObject* obj, const Request& request, Borrow& out, Trace& trace) noexcept;
 
 // copy_errors.cpp
 /// What a trace came to: nothing was offered, and nothing lies outside of the policy. False with an exception set, too.

@@ -42,6 +42,12 @@ const char* kind_of(Status status) noexcept {
   }
 }
 
+PyObject* raise_no_memory(const Reason& why) noexcept {
+  if (why.text[0] == '\0') return PyErr_NoMemory();
+  PyErr_SetString(PyExc_MemoryError, why.text);
+  return nullptr;
+}
+
 }  // namespace
 
 bool offers_nothing(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace) noexcept {
@@ -81,18 +87,14 @@ PyObject* raise_refusal(State& s, const Refusal& where, const char* kind, PyObje
 }
 
 PyObject* raise_copy(State& s, const Refusal& where, Status status, const Reason& why) noexcept {
-  if (status == Status::no_memory) {
-    if (why.text[0] == '\0') return PyErr_NoMemory();
-    PyErr_SetString(PyExc_MemoryError, why.text);
-    return nullptr;
-  }
+  if (status == Status::no_memory) return raise_no_memory(why);
   const Ref text(sentence(why));
   return text ? raise_refusal(s, where, kind_of(status), text.get()) : nullptr;
 }
 
 PyObject* raise_objects(State& s, const Refusal& where, Status status, Failure& why) noexcept {
   if (status == Status::interrupted) return nullptr;
-  if (status == Status::no_memory) return PyErr_NoMemory();
+  if (status == Status::no_memory) return raise_no_memory(why.reason);
   const char* kind = status == Status::invalid ? "sequence" : kind_of(status);
   if (status == Status::not_offered) kind = "nothing";
   if (status == Status::failed) kind = "failed";

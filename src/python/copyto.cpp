@@ -10,9 +10,23 @@ PyObject* report_target(Context& cx, PyObject* obj, const Request* request, Stat
   return raise_failed(cx, obj, request, status, trace, "write");
 }
 
+/// What the engine is asked of the source, and where it goes. The request comes first: by its address the reporter
+/// finds the rest.
+struct Taking {
+  Request request;
+  Borrow* borrow;
+  bool served = false;  ///< by __array__, which was asked once more
+};
+
+static_assert(std::is_standard_layout_v<Taking>);
+
 PyObject* report_source(Context& cx, PyObject* obj, const Request* request, Status status, Trace& trace) noexcept {
-  const bool kept = status == Status::interrupted || status == Status::no_memory;
-  if (!kept && (offers_nothing(cx, obj, request, status, trace) || PyErr_Occurred() != nullptr)) return nullptr;
+  auto* const taking = reinterpret_cast<Taking*>(const_cast<Request*>(request));
+  if (status != Status::interrupted && status != Status::no_memory) {
+    if (offers_nothing(cx, obj, request, status, trace) || PyErr_Occurred() != nullptr) return nullptr;
+    taking->served = goes_on(status) && ask_again(cx, obj, *request, *taking->borrow, trace);
+    if (taking->served || PyErr_Occurred() != nullptr) return nullptr;
+  }
   return raise_failed(cx, obj, request, status, trace, "asarray");
 }
 
@@ -60,7 +74,7 @@ struct CopyTo {
   }
 
   PyObject* run() noexcept {
-    if (!target.take(s, to, parsed.request.policy)) return nullptr;
+    if (!target.take(s, to, parsed.request.policy, parsed.request.allow)) return nullptr;
     if (is_plain_object(Py_TYPE(from))) return write_objects();
     if (is_array(s, from)) {
       const Reading d(as_array(from));
@@ -69,8 +83,9 @@ struct CopyTo {
     Borrow b;
     b.release_fn = nullptr;
     begin(b);
-    const Status status = take_as_asked(s.cx, from, &parsed.request, b, report_source);
-    if (status != Status::ok) return PyErr_Occurred() == nullptr ? write_objects() : nullptr;
+    Taking taking{parsed.request, &b};
+    const Status status = take_as_asked(s.cx, from, &taking.request, b, report_source);
+    if (status != Status::ok && !taking.served) return PyErr_Occurred() == nullptr ? write_objects() : nullptr;
     return write_and_release(b, ObjectKind::none);
   }
 
@@ -83,8 +98,13 @@ struct CopyTo {
   PyObject* write_objects() noexcept {
     Descriptor d = *target;
     const bool turned = d.dtype.swapped() && d.dtype.code != TypeCode::interned;
-    const ObjectsWanted wanted{
-        true, turned ? d.dtype.with_swapped(false) : d.dtype, Order::any, casting, nullptr, parsed.request.policy};
+    const ObjectsWanted wanted{true,
+                               turned ? d.dtype.with_swapped(false) : d.dtype,
+                               Order::any,
+                               casting,
+                               nullptr,
+                               parsed.request.policy,
+                               parsed.request.allow};
     ObjectKind kind = ObjectKind::none;
     Borrow b;
     b.release_fn = nullptr;
@@ -130,10 +150,10 @@ bool read_copyto(State& s, PyObject* const* args, Py_ssize_t nargs, PyObject* kw
     const auto known = static_cast<Keyword>(keyword);
     if (keyword >= 0 && known == Keyword::casting) {
       if (!read_casting(args[nargs + i], &out.casting)) return false;
-    } else if (keyword >= 0 && known == Keyword::policy) {
+    } else if (keyword >= 0 && (known == Keyword::policy || known == Keyword::allow)) {
       if (!read_keyword(s, known, args[nargs + i], out.parsed)) return false;
     } else {
-      PyErr_Format(PyExc_TypeError, "copyto() has no keyword %R; there are: casting, policy", name);
+      PyErr_Format(PyExc_TypeError, "copyto() has no keyword %R; there are: casting, policy, allow", name);
       return false;
     }
   }
@@ -147,7 +167,7 @@ Target::~Target() {
   if (borrow_.held()) apart_from_errors([this] { release(borrow_); });
 }
 
-bool Target::take(State& s, PyObject* obj, const Policy* policy) noexcept {
+bool Target::take(State& s, PyObject* obj, const Policy* policy, std::uint32_t allow) noexcept {
   if (is_array(s, obj)) {
     d_ = array_descriptor(as_array(obj));
     if (d_ == nullptr) return false;
@@ -166,6 +186,7 @@ bool Target::take(State& s, PyObject* obj, const Policy* policy) noexcept {
   }
   Request wanted;
   wanted.policy = policy;
+  wanted.allow = allow;
   wanted.writable = true;
   wanted.device = {DeviceType::cpu, -1};
   if (take_as_asked(s.cx, obj, &wanted, borrow_, report_target) != Status::ok) {

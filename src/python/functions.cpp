@@ -205,18 +205,19 @@ PyMethodDef module_functions[] = {
      "Returns\n-------\n"
      "Conversion\n    Its str() is for people.\n"},
     {"copyto", as_cfunction(copyto), METH_FASTCALL | METH_KEYWORDS,
-     "copyto($module, dst, src, /, *, casting='same_kind', policy=None)\n--\n\n"
+     "copyto($module, dst, src, /, *, casting='same_kind', policy=None, allow=())\n--\n\n"
      "Writes the elements of src to dst, repeated where its shape asks for that. Overlapping memory is right.\n\n"
      "Parameters\n----------\n"
      "dst : object\n    An array of any library, in writable memory of the host.\n"
      "src : object\n    What asarray() takes.\n"
      "casting : str\n    Which changes of dtype may be made: 'no', 'equiv', 'safe', 'same_kind', 'same_value', "
      "'unsafe'.\n"
-     "policy : None, str, list of str, or Policy\n    The order of tries for both.\n\n"
+     "policy : None, str, list of str, or Policy\n    The order of tries for both.\n"
+     "allow : str or iterable of str\n    Guards that are waived for both, as in view().\n\n"
      "Raises\n------\n"
-     "ExchangeError\n    As asarray(); or dst is read-only, no array, or not in memory of the host. Nothing was "
-     "written.\n"
-     "ValueError\n    The shapes don't fit, or elements of dst share memory.\n"},
+     "ExchangeError\n    As asarray(); or dst is read-only, no array, or not in memory of the host, or its elements "
+     "share memory. Nothing\n    was written.\n"
+     "ValueError\n    The shapes don't fit.\n"},
     {"empty", as_cfunction(empty), METH_VARARGS | METH_KEYWORDS,
      "empty($module, shape, /, dtype='float64', *, order='C')\n--\n\n"
      "New memory on the host, not initialised, writable, aligned to 64 bytes.\n\n"

@@ -163,6 +163,20 @@ bool same_shape(const Gather& g, const Descriptor& d) noexcept {
   return d.ndim == g.ndim && std::equal(g.shape, g.shape + g.ndim, d.shape);
 }
 
+/// "(2, 3)".
+struct Extents {
+  Extents(int ndim, const std::int64_t* shape) noexcept {
+    std::size_t at = 1;
+    std::strcpy(text, "(");
+    for (int i = 0; i < ndim && at < sizeof text; ++i) {
+      at += static_cast<std::size_t>(
+          std::snprintf(text + at, sizeof text - at, "%s%lld", i > 0 ? ", " : "", static_cast<long long>(shape[i])));
+    }
+    if (at < sizeof text) std::snprintf(text + at, sizeof text - at, ndim == 1 ? ",)" : ")");
+  }
+  char text[80];
+};
+
 /// From the elements that were gathered to what was asked for, in `memory`, or in what is to be filled.
 Status finish(Gather& g) noexcept {
   std::int64_t n = 0;
@@ -171,12 +185,13 @@ Status finish(Gather& g) noexcept {
   }
   if (g.signs_clash) {
     g.why.reason = g.clash;
-    return Status::mismatch;
+    return Status::unsupported;
   }
   const DType dtype = result_type(g);
   const Descriptor* const into = g.wanted.into;
   if (into != nullptr && !same_shape(g, *into)) {
-    return because(Status::invalid, &g.why.reason, "its shape isn't that of out");
+    return because(Status::invalid, &g.why.reason, "its shape is %s, that of out %s", Extents(g.ndim, g.shape).text,
+                   Extents(into->ndim, into->shape).text);
   }
   const Order order = g.wanted.order;
   if (!g.memory.held()) {

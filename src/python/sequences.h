@@ -18,6 +18,7 @@ struct ObjectsWanted {
   Casting casting = Casting::same_kind;
   const Descriptor* into = nullptr;  ///< writable host memory of the result's shape, filled instead of new memory
   const Policy* policy = nullptr;    ///< for arrays inside; null: the one that holds where none is named
+  std::uint32_t allow = 0;           ///< guards that are waived for arrays inside
 };
 
 /// Makes an array of a number, or of a sequence of numbers, sequences and arrays of any library. The object itself
@@ -25,8 +26,8 @@ struct ObjectsWanted {
 /// nothing, nothing was written to `into`, and `why` says why, with the path to the element ("element [1][2]"):
 /// - not_offered: it is neither a number nor a sequence (str, dict, set, iterator, None, class, …);
 /// - invalid: ragged, nested too deep, changed while it was read, an element that is none of those;
-/// - mismatch: the casting rule refuses a value, or there is no dtype for all; the exception is an OverflowError where
-///   an int is out of range;
+/// - mismatch: the casting rule refuses a value; the exception is an OverflowError where an int is out of range;
+/// - unsupported: there is no dtype for all, or every rule refuses a value;
 /// - failed: code of an element or sequence raised; the exception is kept;
 /// - what the engine says of an element whose protocol was offered and failed (guarded, device, unsupported, …);
 /// - no_memory; interrupted, with an exception set.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "src/engine/fast.h"
+#include "src/python/asarray.h"
 #include "src/python/sequences_parts.h"
 
 namespace anyarray::sequences {
@@ -15,11 +16,17 @@ struct Asking {
   Request request;
   Gather* g = nullptr;
   int depth = 0;
+  Borrow* array = nullptr;
+  bool served = false;  ///< by __array__, which was asked once more
 };
 
-PyObject* report(Context&, PyObject*, const Request* request, Status status, Trace& trace) noexcept {
+static_assert(std::is_standard_layout_v<Asking>);
+
+PyObject* report(Context& cx, PyObject* o, const Request* request, Status status, Trace& trace) noexcept {
   if (status == Status::interrupted || status == Status::no_memory || status == Status::not_offered) return nullptr;
-  const auto* const asking = reinterpret_cast<const Asking*>(request);
+  auto* const asking = reinterpret_cast<Asking*>(const_cast<Request*>(request));
+  asking->served = goes_on(status) && ask_again(cx, o, *request, *asking->array, trace);
+  if (asking->served || PyErr_Occurred() != nullptr) return nullptr;
   Gather& g = *asking->g;
   Failure* failed = &trace.refusal;
   const char* row = "";
@@ -81,9 +88,12 @@ Status check_policy(Gather& g, PyObject* o, const Request& request, int depth) n
 Status add_if_array(Gather& g, PyObject* o, int depth) noexcept {
   if (offers_nothing(g, o) || reinterpret_cast<PyObject*>(Py_TYPE(o)) == g.real_array.get()) return Status::not_offered;
   Borrow array;
-  Asking asking{{}, &g, depth};
+  Asking asking{{}, &g, depth, &array};
   asking.request.policy = g.wanted.policy;
-  const Status taken = take_as_asked(g.s.cx, o, &asking.request, array, report);
+  asking.request.allow = g.wanted.allow;
+  Status taken = take_as_asked(g.s.cx, o, &asking.request, array, report);
+  if (asking.served) taken = Status::ok;
+  if (taken != Status::ok && PyErr_Occurred() != nullptr) return Status::interrupted;
   if (taken == Status::not_offered) return check_policy(g, o, asking.request, depth);
   if (taken != Status::ok) return taken;
   const Status s = add_array(g, array.desc, depth);

@@ -27,10 +27,13 @@ Status cannot_hold(Gather& g, const Number& v, DType d, int depth) noexcept {
 
 Status forbidden(Gather& g, const Number& v, int depth) noexcept {
   const Rank rank = rank_of(g.target);
-  const bool number = rank != Rank::other || g.target.is_time();
-  return because(Status::mismatch, &g.why.reason,
-                 number ? "%s is the %s %s, which the casting rule %s doesn't let become %s"
-                        : "%s is the %s %s, which%.0s can't become %s",
+  const bool number = (rank != Rank::other && g.target.count == 1) || g.target.is_time();
+  // Times take ints alone, by the rule unsafe alone.
+  const bool by_rule =
+      number && g.wanted.casting != Casting::unsafe && !(g.target.is_time() && rank_of(v) > Rank::integer);
+  return because(by_rule ? Status::mismatch : Status::unsupported, &g.why.reason,
+                 by_rule ? "%s is the %s %s, which the casting rule %s doesn't let become %s"
+                         : "%s is the %s %s, which%.0s can't become %s",
                  Path(g, depth).text, short_name(Py_TYPE(v.object)), Value(v).text, rule_name(g.wanted.casting),
                  g.is_text ? "text: str() makes it so" : Name(g.target).text);
 }
@@ -314,9 +317,16 @@ Value::Value(const Number& v) noexcept {
   // Of the builtin type itself: that of a subclass is code of others.
   const Ref repr(PyBool_Check(v.object) ? PyObject_Repr(v.object) : type->tp_repr(v.object));
   const char* const utf8 = repr ? PyUnicode_AsUTF8(repr.get()) : nullptr;
-  if (utf8 == nullptr) PyErr_Clear();
-  std::snprintf(text, sizeof text, "%s", utf8 != nullptr ? utf8 : "an int of thousands of digits");
-  if (utf8 != nullptr && std::strlen(utf8) >= sizeof text) std::strcpy(text + sizeof text - 4, "...");
+  if (utf8 == nullptr) {  // Python doesn't write out ints of thousands of digits
+    PyErr_Clear();
+    const Ref bits(PyObject_CallMethod(reinterpret_cast<PyObject*>(type), "bit_length", "O", v.object));
+    const long long n = bits ? PyLong_AsLongLong(bits.get()) : 0;
+    PyErr_Clear();
+    std::snprintf(text, sizeof text, "%s2**%lld or so", v.i < 0 ? "-" : "", n);
+    return;
+  }
+  std::snprintf(text, sizeof text, "%s", utf8);
+  if (std::strlen(utf8) >= sizeof text) std::strcpy(text + sizeof text - 4, "...");
 }
 
 Name::Name(DType d) noexcept { format_dtype(d, text, sizeof text); }
@@ -336,16 +346,6 @@ const char* rule_name(Casting casting) noexcept {
     default:
       return "same_kind";
   }
-}
-
-Status forbidden(Gather& g, const Number& v, int depth) noexcept {
-  const Rank rank = rank_of(g.target);
-  const bool number = rank != Rank::other || g.target.is_time();
-  return because(Status::mismatch, &g.why.reason,
-                 number ? "%s is the %s %s, which the casting rule %s doesn't let become %s"
-                        : "%s is the %s %s, which%.0s can't become %s",
-                 Path(g, depth).text, short_name(Py_TYPE(v.object)), Value(v).text, rule_name(g.wanted.casting),
-                 g.is_text ? "text: str() makes it so" : Name(g.target).text);
 }
 
 void set_rules(Gather& g) noexcept {

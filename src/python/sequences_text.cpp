@@ -78,12 +78,12 @@ Status check_text(Gather& g, PyObject* o, const Text& text, int depth) noexcept 
     cause = "it is too long for an element";
   }
   if (cause != nullptr) {
-    return because(Status::mismatch, &g.why.reason, "%s is %s: %s", Path(g, depth).text, Quoted(o).text, cause);
+    return because(Status::unsupported, &g.why.reason, "%s is %s: %s", Path(g, depth).text, Quoted(o).text, cause);
   }
   if (g.target.count == 0 || text.length <= static_cast<Py_ssize_t>(g.target.count)) return Status::ok;
   char name[32];
   format_dtype(g.target, name, sizeof name);
-  return because(Status::mismatch, &g.why.reason, "%s is %s of length %zd, which %s can't hold", Path(g, depth).text,
+  return because(Status::unsupported, &g.why.reason, "%s is %s of length %zd, which %s can't hold", Path(g, depth).text,
                  Quoted(o).text, text.length, name);
 }
 
@@ -230,9 +230,8 @@ Status add_time(Gather& g, PyObject* o, int depth) noexcept {
   if (o != Py_None) {
     char name[48];
     format_dtype(g.target, name, sizeof name);
-    const auto refused = [&](const char* cause) {
-      return because(Status::mismatch, &g.why.reason, "%s is %s, %s %s", Path(g, depth).text, Words(o).text, cause,
-                     name);
+    const auto refused = [&](const char* cause, Status status = Status::unsupported) {
+      return because(status, &g.why.reason, "%s is %s, %s %s", Path(g, depth).text, Words(o).text, cause, name);
     };
     if (difference != (g.target.code == TypeCode::timedelta64)) return refused("which isn't what stands in");
     if (has_time) {
@@ -245,7 +244,9 @@ Status add_time(Gather& g, PyObject* o, int depth) noexcept {
     if (!read_moment(o, difference, has_time, moment)) return raised_at(g, depth);
     bool exact = false;
     if (!ticks_of(moment, g.target, difference, &ticks, &exact)) return refused("which can't be counted in");
-    if (!exact && g.wanted.casting != Casting::unsafe) return refused("which isn't a whole number of");
+    if (!exact && g.wanted.casting != Casting::unsafe) {
+      return refused("which isn't a whole number of", Status::mismatch);
+    }
   }
   if (const Status s = make_room(g, 1); s != Status::ok) return s;
   std::memcpy(g.end(), &ticks, sizeof ticks);

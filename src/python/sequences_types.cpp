@@ -22,7 +22,7 @@ bool all_from_zero(const Gather& g) noexcept {
 
 /// There are negative ints and some from 2**63 on: only floats hold both. If none is met, that is refused.
 Status clash(Gather& g, const char* what, int depth) noexcept {
-  because(Status::mismatch, &g.clash,
+  because(Status::unsupported, &g.clash,
           "%s is %s, and there are ints %s: no integer type holds both; dtype=\"float64\" does, rounded",
           Path(g, depth).text, what, g.lane == Lane::u64 ? "from 2**63 on, or of dtype uint64" : "below 0");
   const Status s = change_type(g, real_type);
@@ -64,7 +64,7 @@ Status widen(Gather& g, const Number& v, int depth) noexcept {
   }
   DType both;
   if (promote(g.dtype, own, &both) == Status::ok) return both == g.dtype ? Status::ok : change_type(g, both);
-  return because(Status::mismatch, &g.why.reason, "%s is the %s %s: no dtype holds both that and %s; ask for one",
+  return because(Status::unsupported, &g.why.reason, "%s is the %s %s: no dtype holds both that and %s; ask for one",
                  Path(g, depth).text, real ? "float" : short_name(Py_TYPE(v.object)), Value(v).text,
                  Name(g.dtype).text);
 }
@@ -86,7 +86,7 @@ Status widen(Gather& g, DType d, int depth) noexcept {
   }
   DType both;
   if (promote(g.packed ? g.dtype.with_padded(false) : g.dtype, d, &both) != Status::ok) {
-    return because(Status::mismatch, &g.why.reason, "%s has dtype %s: no dtype holds both that and %s; ask for one",
+    return because(Status::unsupported, &g.why.reason, "%s has dtype %s: no dtype holds both that and %s; ask for one",
                    Path(g, depth).text, Name(d).text, Name(g.dtype).text);
   }
   g.packed = both.packed();

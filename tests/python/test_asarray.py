@@ -345,12 +345,67 @@ class CopiesOnly:
 def test_a_producer_that_must_copy_may() -> None:
     with pytest.raises(aa.ExchangeError, match="it needs a copy"):
         aa.view(CopiesOnly())
-    with pytest.raises(aa.ExchangeError, match="it needs a copy"):
+    with pytest.raises(aa.CopyError, match=r"asked for copy=False\):\n.*it needs a copy\n.*copy=None") as caught:
         aa.asarray(CopiesOnly(), copy=False)
+    assert caught.value.__cause__ is caught.value.attempts[-1].exception is not None
     made = CopiesOnly()
     a = aa.asarray(made)
     assert a.tolist() == [0, 1, 2] and a.copied is True and made.asked == [False, None]
     assert aa.explain_asarray(CopiesOnly()).way == "copied"
+
+
+def test_a_producer_that_must_copy_may_wherever_a_copy_is_made() -> None:
+    made = [CopiesOnly(), CopiesOnly()]
+    assert aa.asarray(made).tolist() == [[0, 1, 2]] * 2
+    assert [one.asked for one in made] == [[False, None]] * 2
+    x = np.empty((2, 3), "f4")
+    assert aa.asarray(made, out=x) is x and x.tolist() == [[0, 1, 2]] * 2
+    for given in (CopiesOnly(), [CopiesOnly()]):
+        x[...] = 5
+        aa.copyto(x, given)
+        assert x.tolist() == [[0, 1, 2]] * 2
+
+    class Never(CopiesOnly):
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+            raise (ValueError("not so") if copy is False else ZeroDivisionError("not at all"))
+
+    for fails in (
+        lambda: aa.asarray([Never()]),
+        lambda: aa.copyto(x, Never()),
+        lambda: aa.copyto(x, [range(3), Never()]),
+    ):
+        with pytest.raises(aa.ExchangeError, match="not at all") as caught:
+            fails()
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        assert x.tolist() == [[0, 1, 2]] * 2
+
+    class Stops(CopiesOnly):
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+            raise (ValueError("not so") if copy is False else KeyboardInterrupt("mine"))
+
+    for stops in (lambda: aa.asarray([Stops()]), lambda: aa.copyto(x, Stops()), lambda: aa.asarray(Stops())):
+        with pytest.raises(KeyboardInterrupt, match="mine"):
+            stops()
+
+
+def test_waivers_hold_for_arrays_inside_and_for_targets() -> None:
+    masked = np.ma.array([1.0, 2.0], mask=[0, 1])
+    for refused in (lambda: aa.asarray([masked]), lambda: aa.copyto(np.empty(2), [masked])):
+        with pytest.raises(aa.ExchangeError, match=r'or pass allow=\("mask",\)'):
+            refused()
+    assert aa.asarray([masked, masked], allow=("mask",)).tolist() == [[1, 2]] * 2
+    x = np.empty(2)
+    for source in (masked, [masked[0], 2.0], [masked]):
+        x[...] = 0
+        aa.copyto(x, source, allow=["mask"])
+        assert x.tolist() == [1, 2]
+    with pytest.raises(aa.ExchangeError, match=r'or pass allow=\("mask",\)'):
+        aa.copyto(masked, 5)
+    aa.copyto(masked, 5, allow="mask")
+    assert masked.data.tolist() == [5, 5] and masked.mask.tolist() == [False, True]
+    assert aa.asarray([3, 4], out=masked, allow="mask") is masked and masked.data.tolist() == [3, 4]
+    with pytest.raises(ValueError, match="'nothing'"):
+        aa.copyto(x, 1, allow=("nothing",))  # type: ignore[arg-type]
 
 
 def test_a_fresh_copy_of_the_producer_is_enough() -> None:

@@ -144,6 +144,18 @@ def test_text_grows_and_is_never_cut_unasked(kind: str, order: str) -> None:
         aa.asarray(given, dtype=f"{kind}2", casting="same_value")
 
 
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="long double is float64 here")
+def test_values_of_long_doubles_are_written_out() -> None:
+    one = np.longdouble(1) + np.finfo(np.longdouble).eps
+    for dtype, value in (("longdouble", one), (">g", -one), ("clongdouble", one - 1j)):
+        with pytest.raises(
+            TypeError, match=r"element \[1\] is -?1\.\d*[1-9](-1j)?, .* \(it would become -?1[+-][01]j\)"
+        ):
+            aa.asarray(np.array([1, value], dtype), dtype="complex128", casting="same_value")
+    with pytest.raises(TypeError, match=r"is 1e\+4000, which float64 can't hold \(it would become inf\)"):
+        aa.asarray(np.array([np.longdouble("1e4000")]), dtype="float64", casting="same_value")
+
+
 # --- the types of ml_dtypes ---------------------------------------------------------------------------------------
 
 SMALL = [

@@ -57,6 +57,16 @@ def test_empty_refuses(args: tuple[Any, ...], words: dict[str, Any], kind: type[
         aa.empty(*args, **words)
 
 
+def test_how_much_memory_is_missing_is_said() -> None:
+    for shape, words in (
+        ((2**40, 2**40), "the shape has more elements than 64 bits can count"),
+        ((2**31, 2**31), f"{2**62} elements of 8 bytes are more bytes than 64 bits can count"),
+        (2**55, f"the array needs {2**58} bytes"),
+    ):
+        with pytest.raises(MemoryError, match=words):
+            aa.empty(shape)
+
+
 def test_empty_like() -> None:
     for x in (np.zeros((2, 3), "f4"), np.zeros((2, 3), ">i2").T, np.zeros((4, 6))[::2, ::2]):
         for given in (x, aa.view(x)):

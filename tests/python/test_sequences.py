@@ -4,6 +4,7 @@ element."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import enum
@@ -135,8 +136,10 @@ def test_what_counts_as_a_number(x: Any, dtype: str, value: Any) -> None:
 )
 def test_ints_beyond_64_bits_are_refused(x: int, end: str) -> None:
     for objects in (x, [x], [0.5, x], [[1], [x]]):
-        with pytest.raises(OverflowError, match=f"which is beyond {end}"):
+        with pytest.raises(OverflowError, match=f"which is beyond {end}") as caught:
             aa.asarray(objects)
+        if x.bit_length() > 10000:  # Python doesn't write out such ints
+            assert "is the int 2**20001 or so, which" in str(caught.value)
 
 
 def test_ints_of_all_lengths() -> None:
@@ -388,6 +391,8 @@ def test_out_is_filled_or_left_as_it_was() -> None:
         with pytest.raises((aa.ExchangeError, ValueError)):
             aa.asarray(bad, out=out)
         assert out.tolist() == [[1, 2.5], [1, 4]]
+    with pytest.raises(aa.SequenceError, match=r"its shape is \(1, 3\), that of out \(2, 2\)"):
+        aa.asarray([[1, 2, 3]], out=out)
     small = np.zeros(3, "u1")
     with pytest.raises(OverflowError, match=r"element \[2\] is 256, which uint8 can't hold"):
         aa.asarray([1, 2, 256], out=small)
@@ -515,12 +520,15 @@ def test_text_where_it_is_asked_for() -> None:
         (["a\0"], "U4", r"element \[0\] is the str 'a\\x00': it ends in NUL"),
         (["a", 1], "U4", r"element \[1\] is the int 1.*text: str\(\) makes it so"),
         (["a"], None, r"element \[0\] is a str: text is taken where it is asked for"),
-        ([1, "a"], "float64", r"element \[1\] is a str"),
+        ([1.5, "a"], "float64", r"element \[1\] is a str"),
     ],
 )
 def test_text_that_is_refused(x: Any, dtype: Any, words: str) -> None:
-    with pytest.raises(aa.ExchangeError, match=words):
-        aa.asarray(x, dtype=dtype)
+    rules: tuple[Any, ...] = ("no", "equiv", "safe", "same_kind", "same_value", "unsafe")
+    for casting in rules:
+        with pytest.raises(aa.ExchangeError, match=words) as caught:
+            aa.asarray(x, dtype=dtype, casting=casting)
+        assert "casting='unsafe'" not in str(caught.value)  # which wouldn't help
 
 
 def test_bytes_are_arrays() -> None:
@@ -575,6 +583,35 @@ def test_months_and_years() -> None:
 def test_times_that_are_refused(x: Any, dtype: Any, words: str) -> None:
     with pytest.raises(aa.ExchangeError, match=words):
         aa.asarray(x, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("x", "dtype"),
+    [
+        ([-1, 2**63], None),
+        ([1, np.datetime64(1, "D")], None),
+        ([np.zeros((), "i4,f8"), 1], None),
+        ([1.5], "datetime64[s]"),
+        ([1], np.dtype("i4,f8")),
+        ([1], "float32x2"),
+        ([TIMES[0].replace(tzinfo=datetime.timezone.utc)], "datetime64[us]"),
+        ([datetime.date(9999, 1, 1)], "datetime64[ns]"),
+        ([TIMES[0]], "datetime64[D]"),
+        ([5], "datetime64[s]"),
+        ([1.5], "int32"),
+        ([1j], "float64"),
+        ([np.float32(1)], "int8"),
+    ],
+)
+def test_unsafe_is_advised_where_it_helps(x: Any, dtype: Any) -> None:
+    with pytest.raises(aa.CastError) as caught:
+        aa.asarray(x, dtype=dtype)
+    helps = True
+    with contextlib.suppress(aa.CastError):
+        helps = False
+        aa.asarray(x, dtype=dtype, casting="unsafe")
+        helps = True
+    assert ("casting='unsafe'" in str(caught.value)) == helps
 
 
 def test_ticks() -> None:
