@@ -173,7 +173,8 @@ ANYARRAY_INLINE I32 encoded(F32 v) noexcept {
   const I32 is_nan = magnitude > 0x7f800000;
   if constexpr (F::top == powers) {
     const I32 is_small = magnitude < (1 << 23);
-    const I32 code = (magnitude + 0x400000 + is_small) >> 23;
+    const U32 raised = reinterpret_cast<U32>(magnitude) + 0x400000u + reinterpret_cast<U32>(is_small);
+    const I32 code = reinterpret_cast<I32>(raised >> 23);
     return choose((bits <= 0) | (bits >= 0x7f400000), splat(255), code);
   } else {
     const I32 sign = reinterpret_cast<I32>(reinterpret_cast<U32>(bits) >> (31 - F::e - F::m)) & (F::all + 1);
