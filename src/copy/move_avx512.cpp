@@ -415,8 +415,8 @@ ANYARRAY_INLINE __mmask64 first(std::size_t bytes) { return (__mmask64{1} << byt
 
 void stream(char* to, const char* from, std::size_t bytes) noexcept {
   const std::size_t head = (64 - (reinterpret_cast<std::uintptr_t>(to) & 63)) & 63;
-  if (bytes >= head + 64) {
-    _mm512_mask_storeu_epi8(to, first(head), _mm512_maskz_loadu_epi8(first(head), from));
+  if (bytes >= head + 64) {  // a store of no bytes would fetch its line all the same
+    if (head > 0) _mm512_mask_storeu_epi8(to, first(head), _mm512_maskz_loadu_epi8(first(head), from));
     to += head;
     from += head;
     bytes -= head;
@@ -434,15 +434,17 @@ void stream(char* to, const char* from, std::size_t bytes) noexcept {
     from += 64;
     bytes -= 64;
   }
-  _mm512_mask_storeu_epi8(to, first(bytes), _mm512_maskz_loadu_epi8(first(bytes), from));
+  if (bytes > 0) _mm512_mask_storeu_epi8(to, first(bytes), _mm512_maskz_loadu_epi8(first(bytes), from));
 }
 
 void turn(char* to, const char* from, std::size_t bytes, std::size_t unit, bool past_cache) noexcept {
   const __m512i idx = _mm512_broadcast_i32x4(load<__m128i>(turned_index(unit)));
   const std::size_t head = (64 - (reinterpret_cast<std::uintptr_t>(to) & 63)) & 63;
   if (past_cache && head % unit == 0 && bytes >= head + 64) {
-    const __m512i v = _mm512_maskz_loadu_epi8(first(head), from);
-    _mm512_mask_storeu_epi8(to, first(head), _mm512_shuffle_epi8(v, idx));
+    if (head > 0) {
+      const __m512i v = _mm512_maskz_loadu_epi8(first(head), from);
+      _mm512_mask_storeu_epi8(to, first(head), _mm512_shuffle_epi8(v, idx));
+    }
     to += head;
     from += head;
     bytes -= head;
@@ -453,8 +455,10 @@ void turn(char* to, const char* from, std::size_t bytes, std::size_t unit, bool 
   for (; bytes >= 64; bytes -= 64, to += 64, from += 64) {
     store(to, _mm512_shuffle_epi8(load<__m512i>(from), idx));
   }
-  const __m512i v = _mm512_maskz_loadu_epi8(first(bytes), from);
-  _mm512_mask_storeu_epi8(to, first(bytes), _mm512_shuffle_epi8(v, idx));
+  if (bytes > 0) {
+    const __m512i v = _mm512_maskz_loadu_epi8(first(bytes), from);
+    _mm512_mask_storeu_epi8(to, first(bytes), _mm512_shuffle_epi8(v, idx));
+  }
 }
 
 void fence() noexcept { _mm_sfence(); }

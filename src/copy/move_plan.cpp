@@ -15,7 +15,7 @@
 namespace anyarray {
 namespace {
 
-constexpr std::int64_t buffer_bytes = std::int64_t{16} << 10;
+constexpr std::int64_t buffer_bytes = std::int64_t{32} << 10;
 constexpr std::int64_t line = 64;
 /// Up to so many bytes need no blocks.
 constexpr std::int64_t at_once = std::int64_t{16} << 10;
@@ -56,6 +56,7 @@ struct Plan {
   int a, d;            ///< the kernel's axes; a < 0: there is one
   bool staged;         ///< through a buffer, in which bytes are turned
   bool stream;         ///< past the cache
+  bool lines;          ///< whole lines leave the buffer, wherever a row's lines begin: blocks overlap along d by one
   std::int64_t ahead;  ///< see Tile
   Axis axes[max_axes];
   std::int64_t block[max_axes];  ///< elements of a block along each axis
@@ -69,11 +70,15 @@ struct Plan {
 std::int64_t least(std::int64_t a, std::int64_t b) noexcept { return a < b ? a : b; }
 std::int64_t round_up(std::int64_t n, std::int64_t unit) noexcept { return (n + unit - 1) / unit * unit; }
 
+/// Elements that a cache line holds or touches.
+std::int64_t line_elements(std::size_t size) noexcept { return (line - 1) / static_cast<std::int64_t>(size) + 1; }
+
 /// One block: extents along each axis, and where it starts.
 struct Block {
   char* to;
   const char* from;
   std::int64_t extent[max_axes];
+  std::int64_t start;  ///< along d
 };
 
 void run_tiles(const Plan& p, const Block& block, char* to, const std::int64_t* to_step) noexcept {
@@ -170,12 +175,44 @@ void unload(const Plan& p, const Block& block, char* buffer, const std::int64_t*
   }
 }
 
-void run_block(const Plan& p, const Block& block, char* buffer) noexcept {
+/// Rows in a buffer, `bytes` of which are the block's and the rest the next one's, go out from the first line that
+/// begins in the block to the end of the last one: only where the whole row begins or ends are there parts of lines.
+void unload_lines(const Plan& p, const Block& block, const char* buffer, const std::int64_t* step,
+                  std::int64_t bytes) noexcept {
+  const std::int64_t rest = (p.axes[p.d].extent - block.start) * step[p.d];
+  std::int64_t index[max_axes] = {};
+  char* to = block.to;
+  for (;;) {
+    const auto over = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % line);
+    const std::int64_t begin = block.start == 0 ? 0 : (line - over) % line;
+    const std::int64_t end = least(round_up(over + bytes, line) - over, rest);
+    if (end > begin) p.kernels->stream(to + begin, buffer + begin, static_cast<std::size_t>(end - begin));
+    int i = p.n - 1;
+    for (; i >= 0; --i) {
+      if (i == p.d) continue;
+      if (++index[i] < block.extent[i]) {
+        to += p.axes[i].to;
+        buffer += step[i];
+        break;
+      }
+      index[i] = 0;
+      to -= p.axes[i].to * (block.extent[i] - 1);
+      buffer -= step[i] * (block.extent[i] - 1);
+    }
+    if (i < 0) return;
+  }
+}
+
+void run_block(const Plan& p, Block& block, char* buffer) noexcept {
+  const std::int64_t bytes = block.extent[p.d] * static_cast<std::int64_t>(p.size);
+  if (p.lines) {
+    block.extent[p.d] = least(block.extent[p.d] + line_elements(p.size), p.axes[p.d].extent - block.start);
+  }
   if (p.kind == Kind::runs) {
-    const auto bytes = static_cast<std::size_t>(block.extent[p.d]) * p.size;
-    if (p.turn > 1) return p.kernels->turn(block.to, block.from, bytes, p.turn, p.stream);
-    if (p.stream) return p.kernels->stream(block.to, block.from, bytes);
-    std::memcpy(block.to, block.from, bytes);
+    const auto length = static_cast<std::size_t>(bytes);
+    if (p.turn > 1) return p.kernels->turn(block.to, block.from, length, p.turn, p.stream);
+    if (p.stream) return p.kernels->stream(block.to, block.from, length);
+    std::memcpy(block.to, block.from, length);
     return;
   }
   std::int64_t step[max_axes];
@@ -197,6 +234,7 @@ void run_block(const Plan& p, const Block& block, char* buffer) noexcept {
   }
   for (int i = p.n - 1; i >= 0; --i) place(i);
   run_tiles(p, block, buffer, step);
+  if (p.lines) return unload_lines(p, block, buffer, step, bytes);
   unload(p, block, buffer, step, next);
 }
 
@@ -218,6 +256,7 @@ void run_blocks(void* what, std::int64_t begin, std::int64_t end) noexcept {
       const std::int64_t first = at[i] * p.block[i] - p.shift[i];
       const std::int64_t start = first < 0 ? 0 : first;
       block.extent[i] = least(first + p.block[i], p.axes[i].extent) - start;
+      if (i == p.d) block.start = start;
       block.to += start * p.axes[i].to;
       block.from += start * p.axes[i].from;
     }
@@ -303,11 +342,15 @@ void fuse(Plan& p) noexcept {
 
 void choose_blocks(Plan& p) noexcept {
   const auto size = static_cast<std::int64_t>(p.size);
-  const std::int64_t room = p.staged ? buffer_bytes : 2 * buffer_bytes;
-  const std::int64_t most = room / size > 1 ? room / size : 1;  // elements of a block
+  const std::int64_t most = buffer_bytes / size > 1 ? buffer_bytes / size : 1;  // elements of a block
   for (int i = 0; i < p.n; ++i) {
     p.block[i] = 1;
     p.shift[i] = 0;
+  }
+  if (p.lines) {
+    p.block[p.a] = least(p.axes[p.a].extent, line_elements(p.size));
+    p.block[p.d] = least(run_bytes / size > 128 ? run_bytes / size : 128, most / p.block[p.a] - line_elements(p.size));
+    return;
   }
   std::int64_t volume = 1;
   const auto grow = [&](int i, std::int64_t want) {
@@ -335,10 +378,11 @@ void choose_blocks(Plan& p) noexcept {
     }
     grow(p.d, line);
   } else {
-    const std::int64_t line_elements = 2 * line / size > 1 ? 2 * line / size : 1;
     const bool split = p.axes[p.a].extent <= weave_limit;
-    grow(p.a, split ? p.axes[p.a].extent : line_elements);
+    grow(p.a, split ? p.axes[p.a].extent : 2 * line_elements(p.size));
     grow(p.d, split ? round_up(4096 / size, line) : run_bytes / size > 1 ? run_bytes / size : 1);
+    // Few rows of the source, which may all share a place in the caches, are read for longer at a time.
+    if (p.block[p.d] * size < run_bytes) grow(p.a, run_bytes / size);
   }
   // Short runs of the target, then of the source, are completed by the axes that continue them.
   std::int64_t run = p.block[p.d] * size;
@@ -428,8 +472,11 @@ void move_blocks(char* to, const char* from, const Axis* axes, int n, Moved what
   bool lines = true;  // whether lines of the target begin at the same elements everywhere
   for (int i = 0; i < n; ++i) lines = lines && (i == p.d || axes[i].to % line == 0);
   lines = lines && line % size == 0 && reinterpret_cast<std::uintptr_t>(to) % what.size == 0;
-  // Rows that don't share their lines' beginnings are written through the cache: half lines past it cost more.
-  if (p.kind == Kind::transpose) p.stream = p.stream && lines;
+  // Rows that don't share their lines' beginnings, and short ones that share lines, leave through a buffer.
+  const bool broken = reinterpret_cast<std::uintptr_t>(to) % line != 0 && axes[p.d].extent * size < run_bytes;
+  if (p.kind == Kind::transpose && p.stream && (!lines || broken)) p.staged = true;
+  p.lines = p.staged && p.kind == Kind::transpose && p.stream && p.turn <= 1 && p.fused_count == 0 &&
+            axes[p.d].extent * size >= 2 * run_bytes;
   choose_blocks(p);
   if (lines) align(p, p.d, p.to, size);
   if (p.a >= 0) {
