@@ -175,12 +175,14 @@ void gather_near(const Tile& t) noexcept {
   const std::int64_t length = step < 0 ? -step : step;
   const std::int64_t window = registers * 64;
   const Window w = window_of<size>(step);
-  const std::int64_t ahead = step < 0 ? -4096 : 4096;
   const std::int64_t next_row = t.na > 1 ? t.from_a : t.ahead;
   // Backwards, the window begins at the last of its elements and may reach beyond the first of all; forwards it may
   // reach beyond the last. Those elements go one by one.
   const std::int64_t extent = (t.nd - 1) * length + size;
   const std::int64_t back = step < 0 ? (count - 1) * length : 0;
+  // What is read soon lies further along a row, in the next one, or, where they are short, some rows on.
+  const std::int64_t ahead = step < 0 ? -far_ahead : far_ahead;
+  const std::int64_t rows = far_ahead / extent;
   for (std::int64_t a = 0; a < t.na; ++a) {
     Tile rest = t;
     rest.na = 1;
@@ -199,8 +201,13 @@ void gather_near(const Tile& t) noexcept {
       const char* const p = rest.from - back;
       if (t.ahead != 0) {
         const char* soon = p + ahead;
-        if (soon >= high) soon += next_row - extent;
-        if (soon < low) soon += next_row + extent;
+        if (rows > 0) {
+          soon = p + rows * next_row;
+        } else if (soon >= high) {
+          soon += next_row - extent;
+        } else if (soon < low) {
+          soon += next_row + extent;
+        }
 #pragma GCC unroll 8
         for (int i = 0; i < registers; ++i) __builtin_prefetch(soon + i * 64, 0, 2);
       }

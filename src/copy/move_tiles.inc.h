@@ -7,6 +7,9 @@
 //   LineTile<size>               where ANYARRAY_MOVE_LINES is defined: a tile of whole cache lines in registers
 // It includes nothing and uses no function from elsewhere (isa.h says why).
 
+/// Bytes that one stream is read ahead of its use: what memory delivers in the time that an access takes.
+constexpr std::int64_t far_ahead = 8192;
+
 template <int... i>
 struct Numbers {};
 template <int n, int... i>
