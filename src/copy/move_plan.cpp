@@ -112,7 +112,8 @@ void fuse(Plan& p) noexcept {
 
 void choose_blocks(Plan& p) noexcept {
   const auto size = static_cast<std::int64_t>(p.size);
-  const std::int64_t most = buffer_bytes / size > 1 ? buffer_bytes / size : 1;  // elements of a block
+  const std::int64_t room = p.staged || size < 2 * line ? buffer_bytes : 2 * buffer_bytes;
+  const std::int64_t most = room / size > 1 ? room / size : 1;  // elements of a block
   for (int i = 0; i < p.n; ++i) {
     p.block[i] = 1;
     p.shift[i] = 0;
@@ -150,7 +151,9 @@ void choose_blocks(Plan& p) noexcept {
   } else {
     const bool split = p.axes[p.a].extent <= weave_limit;
     grow(p.a, split ? p.axes[p.a].extent : 2 * line_elements(p.size));
-    grow(p.d, split ? round_up(4096 / size, line) : run_bytes / size > 1 ? run_bytes / size : 1);
+    const std::int64_t row = p.axes[p.d].extent;  // as a whole, where it goes out with its neighbours
+    const bool whole = p.staged && row * size < 2 * run_bytes;
+    grow(p.d, split ? round_up(4096 / size, line) : whole ? row : run_bytes / size > 1 ? run_bytes / size : 1);
     // Few rows of the source, which may all share a place in the caches, are read for longer at a time.
     if (p.block[p.d] * size < run_bytes) grow(p.a, run_bytes / size);
   }
@@ -168,7 +171,7 @@ void choose_blocks(Plan& p) noexcept {
     run *= p.block[i];
   }
   // Blocks aren't too small to be worth their loop.
-  const std::int64_t worth = p.a < 0 ? 16384 : 4096;
+  const std::int64_t worth = p.a >= 0 ? 4096 : size < 2 * line ? 16384 : 65536;
   for (int k = p.n - 1; k >= 0 && volume * size < worth; --k) {
     grow(p.order[k], p.block[p.order[k]] * ((worth + volume * size - 1) / (volume * size)));
   }
@@ -228,8 +231,8 @@ void move_blocks(char* to, const char* from, const Axis* axes, int n, Moved what
     a.from = -a.from;
   }
   p.kind = kind_for(kernels, size, p.axes[p.d], p.a < 0 ? nullptr : &p.axes[p.a]);
-  if (p.kind == Kind::runs) p.a = -1;
-  if (p.a >= 0 && size <= 256) order_by_source(p);
+  if (p.kind == Kind::runs || size >= 2 * line) p.a = -1;  // rows of lines: in the order of the target
+  if (p.a >= 0) order_by_source(p);
   p.fused_count = 0;
   if ((p.kind == Kind::transpose || p.kind == Kind::gather) && p.a >= 0 && p.axes[p.a].from == size) fuse(p);
   if (p.fused_count > 0) p.kind = Kind::transpose;
@@ -246,6 +249,8 @@ void move_blocks(char* to, const char* from, const Axis* axes, int n, Moved what
   // Rows that don't share their lines' beginnings, and short ones that share lines, leave through a buffer.
   const bool broken = reinterpret_cast<std::uintptr_t>(to) % line != 0 && axes[p.d].extent * size < run_bytes;
   if (p.kind == Kind::transpose && p.stream && (!lines || broken)) p.staged = true;
+  // As short rows do that share lines.
+  if (p.kind == Kind::any && p.stream && size > 16 && size < 2 * run_bytes && !lines) p.staged = true;
   p.lines = p.staged && p.kind == Kind::transpose && p.stream && p.turn <= 1 && p.fused_count == 0 &&
             axes[p.d].extent * size >= 2 * run_bytes;
   choose_blocks(p);
