@@ -118,9 +118,12 @@ void choose_blocks(Plan& p) noexcept {
     p.block[i] = 1;
     p.shift[i] = 0;
   }
+  // Of an axis that is little longer no small rest is left.
+  const auto whole_or = [&](int i, std::int64_t want) { return p.axes[i].extent < 2 * want ? p.axes[i].extent : want; };
   if (p.lines) {
     p.block[p.a] = least(p.axes[p.a].extent, line_elements(p.size));
-    p.block[p.d] = least(run_bytes / size > 128 ? run_bytes / size : 128, most / p.block[p.a] - line_elements(p.size));
+    const std::int64_t want = whole_or(p.d, run_bytes / size > 128 ? run_bytes / size : 128);
+    p.block[p.d] = least(want, most / p.block[p.a] - line_elements(p.size));
     return;
   }
   std::int64_t volume = 1;
@@ -150,10 +153,8 @@ void choose_blocks(Plan& p) noexcept {
     grow(p.d, line);
   } else {
     const bool split = p.axes[p.a].extent <= weave_limit;
-    grow(p.a, split ? p.axes[p.a].extent : 2 * line_elements(p.size));
-    const std::int64_t row = p.axes[p.d].extent;  // as a whole, where it goes out with its neighbours
-    const bool whole = p.staged && row * size < 2 * run_bytes;
-    grow(p.d, split ? round_up(4096 / size, line) : whole ? row : run_bytes / size > 1 ? run_bytes / size : 1);
+    grow(p.a, split ? p.axes[p.a].extent : whole_or(p.a, 2 * line_elements(p.size)));
+    grow(p.d, split ? round_up(4096 / size, line) : whole_or(p.d, run_bytes / size > 1 ? run_bytes / size : 1));
     // Few rows of the source, which may all share a place in the caches, are read for longer at a time.
     if (p.block[p.d] * size < run_bytes) grow(p.a, run_bytes / size);
   }
