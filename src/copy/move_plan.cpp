@@ -160,8 +160,10 @@ void choose_blocks(Plan& p) noexcept {
   }
   // Short runs of the target, then of the source, are completed by the axes that continue them.
   std::int64_t run = p.block[p.d] * size;
-  for (int i = p.n - 1; i >= 0 && run < run_bytes; --i) {
-    if (i != p.d) grow(i, (run_bytes + run - 1) / run);
+  // What goes out with parts of lines at its ends is longer.
+  const std::int64_t wanted = p.staged && p.stream ? 4 * run_bytes : run_bytes;
+  for (int i = p.n - 1; i >= 0 && run < wanted; --i) {
+    if (i != p.d) grow(i, (wanted + run - 1) / run);
     if (i != p.d) run *= p.block[i];
   }
   run = size;
