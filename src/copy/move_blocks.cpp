@@ -87,8 +87,16 @@ void unload(const Plan& p, const Block& block, char* buffer, const std::int64_t*
   tile.nd = last.extent;
   tile.size = static_cast<std::size_t>(run);
   std::int64_t index[max_axes] = {};
+  // Parts of lines are written through the cache: all are asked for before the first is.
+  bool asked = short_runs || !p.stream || p.ahead == 0;
   for (;;) {
-    if (short_runs || (p.turn <= 1 && !p.stream)) {
+    if (!asked) {
+      for (std::int64_t i = 0; i < last.extent; ++i) {
+        const char* const to = tile.to + i * last.to;
+        __builtin_prefetch(to, 1);
+        __builtin_prefetch(to + run - 1, 1);
+      }
+    } else if (short_runs || (p.turn <= 1 && !p.stream)) {
       p.kernels->any(tile);
     } else {
       for (std::int64_t i = 0; i < last.extent; ++i) {
@@ -112,7 +120,9 @@ void unload(const Plan& p, const Block& block, char* buffer, const std::int64_t*
       tile.to -= p.axes[i].to * (extent - 1);
       tile.from -= step[i] * (extent - 1);  // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult)
     }
-    if (i < 0) return;
+    if (i >= 0) continue;
+    if (asked) return;
+    asked = true;
   }
 }
 
