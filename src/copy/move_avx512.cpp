@@ -190,6 +190,7 @@ void gather_near(const Tile& t) noexcept {
     rest.from += a * t.from_a;
     const char* const low = step < 0 ? rest.from - (t.nd - 1) * length : rest.from;
     const char* const high = low + extent;
+    if (t.stream) __builtin_prefetch(rest.to + t.nd * size - 1, 1);  // part of a line, written through the cache
     while (rest.nd >= count &&
            ((step < 0 && high - (rest.from - back) < window) || (t.stream && !at_line<size>(rest.to)))) {
       __builtin_memcpy(rest.to, rest.from, size);
