@@ -175,12 +175,14 @@ void gather_near(const Tile& t) noexcept {
   const std::int64_t length = step < 0 ? -step : step;
   const std::int64_t window = registers * 64;
   const Window w = window_of<size>(step);
-  const std::int64_t ahead = step < 0 ? -4096 : 4096;
   const std::int64_t next_row = t.na > 1 ? t.from_a : t.ahead;
   // Backwards, the window begins at the last of its elements and may reach beyond the first of all; forwards it may
   // reach beyond the last. Those elements go one by one.
   const std::int64_t extent = (t.nd - 1) * length + size;
   const std::int64_t back = step < 0 ? (count - 1) * length : 0;
+  // What is read soon lies further along a row, in the next one, or, where they are short, some rows on.
+  const std::int64_t ahead = step < 0 ? -far_ahead : far_ahead;
+  const std::int64_t rows = far_ahead / extent;
   for (std::int64_t a = 0; a < t.na; ++a) {
     Tile rest = t;
     rest.na = 1;
@@ -188,6 +190,7 @@ void gather_near(const Tile& t) noexcept {
     rest.from += a * t.from_a;
     const char* const low = step < 0 ? rest.from - (t.nd - 1) * length : rest.from;
     const char* const high = low + extent;
+    if (t.stream) __builtin_prefetch(rest.to + t.nd * size - 1, 1);  // part of a line, written through the cache
     while (rest.nd >= count &&
            ((step < 0 && high - (rest.from - back) < window) || (t.stream && !at_line<size>(rest.to)))) {
       __builtin_memcpy(rest.to, rest.from, size);
@@ -199,8 +202,13 @@ void gather_near(const Tile& t) noexcept {
       const char* const p = rest.from - back;
       if (t.ahead != 0) {
         const char* soon = p + ahead;
-        if (soon >= high) soon += next_row - extent;
-        if (soon < low) soon += next_row + extent;
+        if (rows > 0) {
+          soon = p + rows * next_row;
+        } else if (soon >= high) {
+          soon += next_row - extent;
+        } else if (soon < low) {
+          soon += next_row + extent;
+        }
 #pragma GCC unroll 8
         for (int i = 0; i < registers; ++i) __builtin_prefetch(soon + i * 64, 0, 2);
       }
@@ -415,8 +423,8 @@ ANYARRAY_INLINE __mmask64 first(std::size_t bytes) { return (__mmask64{1} << byt
 
 void stream(char* to, const char* from, std::size_t bytes) noexcept {
   const std::size_t head = (64 - (reinterpret_cast<std::uintptr_t>(to) & 63)) & 63;
-  if (bytes >= head + 64) {
-    _mm512_mask_storeu_epi8(to, first(head), _mm512_maskz_loadu_epi8(first(head), from));
+  if (bytes >= head + 64) {  // a store of no bytes would fetch its line all the same
+    if (head > 0) _mm512_mask_storeu_epi8(to, first(head), _mm512_maskz_loadu_epi8(first(head), from));
     to += head;
     from += head;
     bytes -= head;
@@ -434,15 +442,17 @@ void stream(char* to, const char* from, std::size_t bytes) noexcept {
     from += 64;
     bytes -= 64;
   }
-  _mm512_mask_storeu_epi8(to, first(bytes), _mm512_maskz_loadu_epi8(first(bytes), from));
+  if (bytes > 0) _mm512_mask_storeu_epi8(to, first(bytes), _mm512_maskz_loadu_epi8(first(bytes), from));
 }
 
 void turn(char* to, const char* from, std::size_t bytes, std::size_t unit, bool past_cache) noexcept {
   const __m512i idx = _mm512_broadcast_i32x4(load<__m128i>(turned_index(unit)));
   const std::size_t head = (64 - (reinterpret_cast<std::uintptr_t>(to) & 63)) & 63;
   if (past_cache && head % unit == 0 && bytes >= head + 64) {
-    const __m512i v = _mm512_maskz_loadu_epi8(first(head), from);
-    _mm512_mask_storeu_epi8(to, first(head), _mm512_shuffle_epi8(v, idx));
+    if (head > 0) {
+      const __m512i v = _mm512_maskz_loadu_epi8(first(head), from);
+      _mm512_mask_storeu_epi8(to, first(head), _mm512_shuffle_epi8(v, idx));
+    }
     to += head;
     from += head;
     bytes -= head;
@@ -453,8 +463,10 @@ void turn(char* to, const char* from, std::size_t bytes, std::size_t unit, bool 
   for (; bytes >= 64; bytes -= 64, to += 64, from += 64) {
     store(to, _mm512_shuffle_epi8(load<__m512i>(from), idx));
   }
-  const __m512i v = _mm512_maskz_loadu_epi8(first(bytes), from);
-  _mm512_mask_storeu_epi8(to, first(bytes), _mm512_shuffle_epi8(v, idx));
+  if (bytes > 0) {
+    const __m512i v = _mm512_maskz_loadu_epi8(first(bytes), from);
+    _mm512_mask_storeu_epi8(to, first(bytes), _mm512_shuffle_epi8(v, idx));
+  }
 }
 
 void fence() noexcept { _mm_sfence(); }

@@ -8,15 +8,13 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstring>
 
+#include "src/copy/move_blocks.h"
 #include "src/copy/threads.h"
 
 namespace anyarray {
 namespace {
 
-constexpr std::int64_t buffer_bytes = std::int64_t{16} << 10;
-constexpr std::int64_t line = 64;
 /// Up to so many bytes need no blocks.
 constexpr std::int64_t at_once = std::int64_t{16} << 10;
 /// From so many bytes on, what is read next is asked for: it lies beyond the second cache.
@@ -24,211 +22,22 @@ constexpr std::int64_t far = std::int64_t{512} << 10;
 /// A block's run of the target, where it can be chosen: pairs of lines and more keep memory's pages open.
 constexpr std::int64_t run_bytes = 512;
 
-/// Half of the last cache: a larger target wouldn't be there any more when it is read. Systems that count the caches of
-/// a whole machine as one report far more than a core can fill.
-std::int64_t half_cache() noexcept {
-  std::int64_t bytes = std::int64_t{16} << 20;
+/// Where source and target, each of so many bytes, fill three quarters of the last cache, what was written first isn't
+/// there any more when it is read. Systems that count the caches of a whole machine as one report far more than a core
+/// can fill.
+std::int64_t most_cached() noexcept {
+  std::int64_t bytes = std::int64_t{12} << 20;
 #if defined(_SC_LEVEL3_CACHE_SIZE)
   const std::int64_t cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  if (cache > 0 && cache / 2 < bytes) bytes = cache / 2;
+  if (cache > 0 && cache / 8 * 3 < bytes) bytes = cache / 8 * 3;
 #endif
   return bytes;
 }
 std::atomic<std::int64_t> streamed{-1};
 std::int64_t stream_from() noexcept {
-  static const std::int64_t half = half_cache();
+  static const std::int64_t cached = most_cached();
   const std::int64_t asked = streamed.load(std::memory_order_relaxed);
-  return asked >= 0 ? asked : half;
-}
-
-/// What a kernel does; `runs` are dense on both sides and need none.
-enum class Kind : std::uint8_t { runs, any, each, gather, weave, split, transpose };
-
-struct Plan {
-  char* to;
-  const char* from;
-  const MoveKernels* kernels;
-  Kind kind;
-  TileKernel kernel;  ///< null for runs
-  std::size_t size;
-  std::size_t turn;
-  int n;
-  int a, d;            ///< the kernel's axes; a < 0: there is one
-  bool staged;         ///< through a buffer, in which bytes are turned
-  bool stream;         ///< past the cache
-  std::int64_t ahead;  ///< see Tile
-  Axis axes[max_axes];
-  std::int64_t block[max_axes];  ///< elements of a block along each axis
-  std::int64_t shift[max_axes];  ///< elements that the first block lacks
-  std::int64_t blocks[max_axes];
-  int fused[max_axes];  ///< axes that continue a in the source, where a kernel takes them together
-  int fused_count;
-  int order[max_axes];  ///< the axes, the outermost loop over blocks first
-};
-
-std::int64_t least(std::int64_t a, std::int64_t b) noexcept { return a < b ? a : b; }
-std::int64_t round_up(std::int64_t n, std::int64_t unit) noexcept { return (n + unit - 1) / unit * unit; }
-
-/// One block: extents along each axis, and where it starts.
-struct Block {
-  char* to;
-  const char* from;
-  std::int64_t extent[max_axes];
-};
-
-void run_tiles(const Plan& p, const Block& block, char* to, const std::int64_t* to_step) noexcept {
-  Tile tile{};
-  tile.to = to;
-  tile.from = block.from;
-  tile.to_d = to_step[p.d];
-  tile.from_d = p.axes[p.d].from;
-  tile.nd = block.extent[p.d];
-  tile.na = 1;
-  if (p.a >= 0) {
-    tile.to_a = to_step[p.a];
-    tile.from_a = p.axes[p.a].from;
-    tile.na = block.extent[p.a];
-  }
-  for (int k = 0; k < p.fused_count; ++k) tile.na *= block.extent[p.fused[k]];
-  tile.size = p.size;
-  tile.stream = p.stream && !p.staged;
-  tile.ahead = p.ahead;
-  int others[max_axes];
-  int count = 0;
-  for (int i = 0; i < p.n; ++i) {
-    bool other = i != p.a && i != p.d && block.extent[i] > 1;
-    for (int k = 0; k < p.fused_count; ++k) other = other && i != p.fused[k];
-    if (other) others[count++] = i;
-  }
-  std::int64_t index[max_axes] = {};
-  for (;;) {
-    p.kernel(tile);
-    int k = count - 1;
-    for (; k >= 0; --k) {
-      const int i = others[k];
-      if (++index[k] < block.extent[i]) {
-        tile.to += to_step[i];
-        tile.from += p.axes[i].from;
-        break;
-      }
-      index[k] = 0;
-      tile.to -= to_step[i] * (block.extent[i] - 1);
-      tile.from -= p.axes[i].from * (block.extent[i] - 1);
-    }
-    if (k < 0) return;
-  }
-}
-
-/// What is dense in a buffer goes to where it belongs, run by run.
-void unload(const Plan& p, const Block& block, char* buffer, const std::int64_t* step, std::int64_t bytes) noexcept {
-  int inner = p.n;  // the first of the axes that make up a run
-  auto run = static_cast<std::int64_t>(p.size);
-  while (inner > 0 && p.axes[inner - 1].to == run && step[inner - 1] == run) {
-    run *= block.extent[--inner];
-    if (block.extent[inner] != p.axes[inner].extent) break;
-  }
-  const bool short_runs = run < line;
-  if (p.turn > 1 && short_runs) {  // these are turned where they are
-    p.kernels->turn(buffer, buffer, static_cast<std::size_t>(bytes), p.turn, false);
-  }
-  const Axis last = inner > 0 ? Axis{block.extent[inner - 1], p.axes[inner - 1].to, step[inner - 1]} : Axis{1, 0, 0};
-  Tile tile{};
-  tile.to = block.to;
-  tile.from = buffer;
-  tile.to_d = last.to;
-  tile.from_d = last.from;
-  tile.na = 1;
-  tile.nd = last.extent;
-  tile.size = static_cast<std::size_t>(run);
-  std::int64_t index[max_axes] = {};
-  for (;;) {
-    if (short_runs || (p.turn <= 1 && !p.stream)) {
-      p.kernels->any(tile);
-    } else {
-      for (std::int64_t i = 0; i < last.extent; ++i) {
-        char* const to = tile.to + i * last.to;
-        if (p.turn > 1) {
-          p.kernels->turn(to, tile.from + i * last.from, tile.size, p.turn, p.stream);
-        } else {
-          p.kernels->stream(to, tile.from + i * last.from, tile.size);
-        }
-      }
-    }
-    int i = inner - 2;
-    for (; i >= 0; --i) {
-      const std::int64_t extent = block.extent[i];  // NOLINT(clang-analyzer-core.uninitialized.Assign)
-      if (++index[i] < extent) {
-        tile.to += p.axes[i].to;
-        tile.from += step[i];  // NOLINT(clang-analyzer-core.uninitialized.Assign)
-        break;
-      }
-      index[i] = 0;
-      tile.to -= p.axes[i].to * (extent - 1);
-      tile.from -= step[i] * (extent - 1);  // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult)
-    }
-    if (i < 0) return;
-  }
-}
-
-void run_block(const Plan& p, const Block& block, char* buffer) noexcept {
-  if (p.kind == Kind::runs) {
-    const auto bytes = static_cast<std::size_t>(block.extent[p.d]) * p.size;
-    if (p.turn > 1) return p.kernels->turn(block.to, block.from, bytes, p.turn, p.stream);
-    if (p.stream) return p.kernels->stream(block.to, block.from, bytes);
-    std::memcpy(block.to, block.from, bytes);
-    return;
-  }
-  std::int64_t step[max_axes];
-  if (!p.staged) {
-    for (int i = 0; i < p.n; ++i) step[i] = p.axes[i].to;
-    return run_tiles(p, block, block.to, step);
-  }
-  auto next = static_cast<std::int64_t>(p.size);
-  for (int i = 0; i < p.n; ++i) step[i] = 0;
-  const auto place = [&](int i) {
-    if (step[i] != 0) return;
-    step[i] = next;
-    next *= block.extent[i];
-  };
-  if (p.fused_count > 0) {
-    place(p.d);
-    place(p.a);
-    for (int k = 0; k < p.fused_count; ++k) place(p.fused[k]);
-  }
-  for (int i = p.n - 1; i >= 0; --i) place(i);
-  run_tiles(p, block, buffer, step);
-  unload(p, block, buffer, step, next);
-}
-
-void run_blocks(void* what, std::int64_t begin, std::int64_t end) noexcept {
-  const Plan& p = *static_cast<const Plan*>(what);
-  alignas(64) char buffer[buffer_bytes];
-  std::int64_t at[max_axes];
-  std::int64_t left = begin;
-  for (int k = p.n - 1; k >= 0; --k) {
-    const int i = p.order[k];
-    at[i] = left % p.blocks[i];
-    left /= p.blocks[i];
-  }
-  Block block{};
-  for (std::int64_t u = begin; u < end; ++u) {
-    block.to = p.to;
-    block.from = p.from;
-    for (int i = 0; i < p.n; ++i) {
-      const std::int64_t first = at[i] * p.block[i] - p.shift[i];
-      const std::int64_t start = first < 0 ? 0 : first;
-      block.extent[i] = least(first + p.block[i], p.axes[i].extent) - start;
-      block.to += start * p.axes[i].to;
-      block.from += start * p.axes[i].from;
-    }
-    run_block(p, block, buffer);
-    for (int k = p.n - 1; k >= 0; --k) {
-      const int i = p.order[k];
-      if (++at[i] < p.blocks[i]) break;
-      at[i] = 0;
-    }
-  }
-  if (p.stream) p.kernels->fence();
+  return asked >= 0 ? asked : cached;
 }
 
 /// Lets blocks along an axis begin where a cache line does, as far as elements do.
@@ -303,11 +112,19 @@ void fuse(Plan& p) noexcept {
 
 void choose_blocks(Plan& p) noexcept {
   const auto size = static_cast<std::int64_t>(p.size);
-  const std::int64_t room = p.staged ? buffer_bytes : 2 * buffer_bytes;
+  const std::int64_t room = p.staged || size < 2 * line ? buffer_bytes : 2 * buffer_bytes;
   const std::int64_t most = room / size > 1 ? room / size : 1;  // elements of a block
   for (int i = 0; i < p.n; ++i) {
     p.block[i] = 1;
     p.shift[i] = 0;
+  }
+  // Of an axis that is little longer no small rest is left.
+  const auto whole_or = [&](int i, std::int64_t want) { return p.axes[i].extent < 2 * want ? p.axes[i].extent : want; };
+  if (p.lines) {
+    p.block[p.a] = least(p.axes[p.a].extent, line_elements(p.size));
+    const std::int64_t want = whole_or(p.d, run_bytes / size > 128 ? run_bytes / size : 128);
+    p.block[p.d] = least(want, most / p.block[p.a] - line_elements(p.size));
+    return;
   }
   std::int64_t volume = 1;
   const auto grow = [&](int i, std::int64_t want) {
@@ -335,15 +152,18 @@ void choose_blocks(Plan& p) noexcept {
     }
     grow(p.d, line);
   } else {
-    const std::int64_t line_elements = 2 * line / size > 1 ? 2 * line / size : 1;
     const bool split = p.axes[p.a].extent <= weave_limit;
-    grow(p.a, split ? p.axes[p.a].extent : line_elements);
-    grow(p.d, split ? round_up(4096 / size, line) : run_bytes / size > 1 ? run_bytes / size : 1);
+    grow(p.a, split ? p.axes[p.a].extent : whole_or(p.a, 2 * line_elements(p.size)));
+    grow(p.d, split ? round_up(4096 / size, line) : whole_or(p.d, run_bytes / size > 1 ? run_bytes / size : 1));
+    // Few rows of the source, which may all share a place in the caches, are read for longer at a time.
+    if (p.block[p.d] * size < run_bytes) grow(p.a, run_bytes / size);
   }
   // Short runs of the target, then of the source, are completed by the axes that continue them.
   std::int64_t run = p.block[p.d] * size;
-  for (int i = p.n - 1; i >= 0 && run < run_bytes; --i) {
-    if (i != p.d) grow(i, (run_bytes + run - 1) / run);
+  // What goes out with parts of lines at its ends is longer.
+  const std::int64_t wanted = p.staged && p.stream ? 4 * run_bytes : run_bytes;
+  for (int i = p.n - 1; i >= 0 && run < wanted; --i) {
+    if (i != p.d) grow(i, (wanted + run - 1) / run);
     if (i != p.d) run *= p.block[i];
   }
   run = size;
@@ -354,8 +174,9 @@ void choose_blocks(Plan& p) noexcept {
     run *= p.block[i];
   }
   // Blocks aren't too small to be worth their loop.
-  for (int k = p.n - 1; k >= 0 && volume * size < 4096; --k) {
-    grow(p.order[k], p.block[p.order[k]] * ((4096 + volume * size - 1) / (volume * size)));
+  const std::int64_t worth = p.a >= 0 ? 4096 : size < 2 * line ? 16384 : 65536;
+  for (int k = p.n - 1; k >= 0 && volume * size < worth; --k) {
+    grow(p.order[k], p.block[p.order[k]] * ((worth + volume * size - 1) / (volume * size)));
   }
 }
 
@@ -413,8 +234,8 @@ void move_blocks(char* to, const char* from, const Axis* axes, int n, Moved what
     a.from = -a.from;
   }
   p.kind = kind_for(kernels, size, p.axes[p.d], p.a < 0 ? nullptr : &p.axes[p.a]);
-  if (p.kind == Kind::runs) p.a = -1;
-  if (p.a >= 0 && size <= 256) order_by_source(p);
+  if (p.kind == Kind::runs || size >= 2 * line) p.a = -1;  // rows of lines: in the order of the target
+  if (p.a >= 0) order_by_source(p);
   p.fused_count = 0;
   if ((p.kind == Kind::transpose || p.kind == Kind::gather) && p.a >= 0 && p.axes[p.a].from == size) fuse(p);
   if (p.fused_count > 0) p.kind = Kind::transpose;
@@ -428,8 +249,13 @@ void move_blocks(char* to, const char* from, const Axis* axes, int n, Moved what
   bool lines = true;  // whether lines of the target begin at the same elements everywhere
   for (int i = 0; i < n; ++i) lines = lines && (i == p.d || axes[i].to % line == 0);
   lines = lines && line % size == 0 && reinterpret_cast<std::uintptr_t>(to) % what.size == 0;
-  // Rows that don't share their lines' beginnings are written through the cache: half lines past it cost more.
-  if (p.kind == Kind::transpose) p.stream = p.stream && lines;
+  // Rows that don't share their lines' beginnings, and short ones that share lines, leave through a buffer.
+  const bool broken = reinterpret_cast<std::uintptr_t>(to) % line != 0 && axes[p.d].extent * size < run_bytes;
+  if (p.kind == Kind::transpose && p.stream && (!lines || broken)) p.staged = true;
+  // As short rows do that share lines.
+  if (p.kind == Kind::any && p.stream && size > 16 && size < 2 * run_bytes && !lines) p.staged = true;
+  p.lines = p.staged && p.kind == Kind::transpose && p.stream && p.turn <= 1 && p.fused_count == 0 &&
+            axes[p.d].extent * size >= 2 * run_bytes;
   choose_blocks(p);
   if (lines) align(p, p.d, p.to, size);
   if (p.a >= 0) {

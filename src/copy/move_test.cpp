@@ -221,12 +221,12 @@ void test_contiguous_and_turned() {
 
 /// Large enough for more than one thread.
 void test_threads() {
-  Bench bench(3 << 20);
+  Bench bench(12 << 20);
   const std::int64_t rows = 701;
   const std::int64_t columns = 1003;
   for (const int threads : {1, 2, 3}) {
     const int before = set_num_threads(threads);
-    for (const std::int64_t size : {1, 2, 4}) {
+    for (const std::int64_t size : {1, 2, 4, 8, 16}) {
       const Side to{{columns * size, size}, 0, rows * columns * size};
       const Side from{{size, rows * size}, 0, rows * columns * size};
       bench.compare({rows, columns}, to, from, {static_cast<std::size_t>(size), 1}, true);

@@ -7,6 +7,9 @@
 //   LineTile<size>               where ANYARRAY_MOVE_LINES is defined: a tile of whole cache lines in registers
 // It includes nothing and uses no function from elsewhere (isa.h says why).
 
+/// Bytes that one stream is read ahead of its use: what memory delivers in the time that an access takes.
+constexpr std::int64_t far_ahead = 8192;
+
 template <int... i>
 struct Numbers {};
 template <int n, int... i>
@@ -229,8 +232,13 @@ void fill(const Tile& t) noexcept {
       v = load_lanes<V>(from, 0);
     }
     std::int64_t d = 0;
+    const std::uintptr_t over = reinterpret_cast<std::uintptr_t>(to) % vector_bytes;
+    if (over != 0 && over % size == 0) {  // whole lines from here on
+      store(to, v);
+      d = static_cast<std::int64_t>((vector_bytes - over) / size);
+    }
     for (; d + count <= t.nd; d += count) {
-      if (t.stream && reinterpret_cast<std::uintptr_t>(to + d * size) % vector_bytes == 0) {
+      if (t.stream && over % size == 0) {
         store_past_cache(to + d * size, v);
       } else {
         store(to + d * size, v);
@@ -273,6 +281,37 @@ void move_halves(const Tile& t) noexcept {
   }
 }
 
+/// Elements of more than 64 bytes. Of those that follow soon the first lines are asked for, where memory is read: what
+/// is fetched ahead by itself begins a few lines late in each.
+inline void move_rows(const Tile& t) noexcept {
+  const auto size = static_cast<std::int64_t>(t.size);
+  const std::int64_t soon = t.ahead != 0 ? far_ahead / 2 / size + 1 : 0;
+  const std::int64_t asked = size < 1024 ? size : 1024;
+  for (std::int64_t a = 0; a < t.na; ++a) {
+    char* to = t.to + a * t.to_a;
+    const char* from = t.from + a * t.from_a;
+    for (std::int64_t d = 0; d < t.nd; ++d, to += t.to_d, from += t.from_d) {
+      if (soon != 0 && (d + soon < t.nd || a + 1 < t.na)) {
+        const char* const next = from + soon * t.from_d + (d + soon < t.nd ? 0 : t.from_a - t.nd * t.from_d);
+        for (std::int64_t i = 0; i < asked; i += 64) __builtin_prefetch(next + i, 0, 2);
+      }
+      // Lines that rows share are better written through the cache.
+      if (t.stream && (size >= 1024 || (reinterpret_cast<std::uintptr_t>(to) | t.size) % 64 == 0)) {
+        stream(to, from, t.size);
+        continue;
+      }
+      if (size > 2048) {
+        __builtin_memcpy(to, from, t.size);
+        continue;
+      }
+      std::int64_t i = 0;
+      for (; i + 256 <= size; i += 256) __builtin_memcpy(to + i, from + i, 256);
+      for (; i + 64 <= size; i += 64) __builtin_memcpy(to + i, from + i, 64);
+      if (i < size) __builtin_memcpy(to + size - 64, from + size - 64, 64);
+    }
+  }
+}
+
 void move_any(const Tile& t) noexcept {
   switch (t.size) {
     case 1:
@@ -295,25 +334,7 @@ void move_any(const Tile& t) noexcept {
   if (t.size <= 16) return move_halves<8>(t);
   if (t.size <= 32) return move_halves<16>(t);
   if (t.size <= 64) return move_halves<32>(t);
-  for (std::int64_t a = 0; a < t.na; ++a) {
-    for (std::int64_t d = 0; d < t.nd; ++d) {
-      char* to = t.to + a * t.to_a + d * t.to_d;
-      const char* from = t.from + a * t.from_a + d * t.from_d;
-      std::size_t left = t.size;
-      if (left > 256) {
-        // Lines that rows share are better written through the cache.
-        const bool whole = (reinterpret_cast<std::uintptr_t>(to) | left) % 64 == 0;
-        if (t.stream && (whole || left >= 1024)) {
-          stream(to, from, left);
-        } else {
-          __builtin_memcpy(to, from, left);
-        }
-        continue;
-      }
-      for (; left > 64; left -= 64, to += 64, from += 64) __builtin_memcpy(to, from, 64);
-      __builtin_memcpy(to + left - 64, from + left - 64, 64);
-    }
-  }
+  move_rows(t);
 }
 
 template <int size>
