@@ -40,30 +40,30 @@ void put_narrow(Numbers& n, const FloatFormat& f) noexcept {
 
 bool read_numbers(DType d, Numbers* out) noexcept {
   Numbers& n = *out;
-  n = {Kind::real, 0, 0, 0, false, true, false, false, d.count};
+  n = {NumberKind::real, 0, 0, 0, false, true, false, false, d.count};
   const unsigned bits = d.bits;
   const bool power = bits != 0 && (bits & (bits - 1)) == 0;
   switch (d.code) {
     case TypeCode::bool_:
-      n.kind = Kind::boolean;
+      n.kind = NumberKind::boolean;
       n.digits = 1;
       return bits == 8;
     case TypeCode::uint:
-      n.kind = Kind::uint;
+      n.kind = NumberKind::uint;
       n.digits = static_cast<std::int16_t>(bits);
       return power && bits <= 64;
     case TypeCode::int_:
-      n.kind = Kind::int_;
+      n.kind = NumberKind::int_;
       n.digits = static_cast<std::int16_t>(bits - 1);
       n.negative = true;
       return power && bits <= 64;
     case TypeCode::float_:
       return put_ieee(n, bits);
     case TypeCode::complex:
-      n.kind = Kind::complex;
+      n.kind = NumberKind::complex;
       return put_ieee(n, bits / 2);
     case TypeCode::complex_long_double:
-      n.kind = Kind::complex;
+      n.kind = NumberKind::complex;
       [[fallthrough]];
     case TypeCode::long_double:
       put_float(n, LDBL_MANT_DIG, LDBL_MIN_EXP - LDBL_MANT_DIG, LDBL_MAX_EXP - 1);
@@ -91,10 +91,10 @@ bool holds(const Numbers& a, const Numbers& b) noexcept {
   if (a.lanes != b.lanes || a.kind < b.kind) return false;
   if (b.negative && !a.negative) return false;
   if ((b.zero && !a.zero) || (b.infinity && !a.infinity) || (b.nan && !a.nan)) return false;
-  if (a.kind <= Kind::int_) return a.digits >= b.digits;
-  if (b.kind <= Kind::int_) {
+  if (a.kind <= NumberKind::int_) return a.digits >= b.digits;
+  if (b.kind <= NumberKind::int_) {
     // The lowest int is a power of two: it takes one digit and the exponent alone.
-    const int top = b.kind == Kind::int_ ? b.digits : b.digits - 1;
+    const int top = b.kind == NumberKind::int_ ? b.digits : b.digits - 1;
     return (a.digits >= b.digits || a.digits >= DBL_MANT_DIG) && a.highest >= top && a.lowest <= 0;
   }
   return a.digits >= b.digits && a.lowest <= b.lowest && a.highest >= b.highest;

@@ -6,11 +6,11 @@
 namespace anyarray {
 
 /// In the order in which same_kind lets numbers go.
-enum class Kind : std::uint8_t { boolean, uint, int_, real, complex };
+enum class NumberKind : std::uint8_t { boolean, uint, int_, real, complex };
 
 /// A number type by the values that it has. Of a complex number those of each part, of several lanes those of each.
 struct Numbers {
-  Kind kind;
+  NumberKind kind;
   std::int16_t digits;  ///< binary: value bits of an integer, significand of a float, its leading one counted
   std::int16_t lowest;  ///< floats: the exponent of the smallest number above 0, and of the largest
   std::int16_t highest;

@@ -159,7 +159,7 @@ void run_block(const Plan& p, Block& block, char* buffer) noexcept {
   if (p.lines) {
     block.extent[p.d] = least(block.extent[p.d] + line_elements(p.size), p.axes[p.d].extent - block.start);
   }
-  if (p.kind == Kind::runs) {
+  if (p.kind == MoveKind::runs) {
     const auto length = static_cast<std::size_t>(bytes);
     if (p.turn > 1) return p.kernels->turn(block.to, block.from, length, p.turn, p.stream);
     if (p.stream) return p.kernels->stream(block.to, block.from, length);

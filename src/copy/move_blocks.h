@@ -12,13 +12,13 @@ inline constexpr std::int64_t buffer_bytes = std::int64_t{32} << 10;
 inline constexpr std::int64_t line = 64;
 
 /// What a kernel does; `runs` are dense on both sides and need none.
-enum class Kind : std::uint8_t { runs, any, each, gather, weave, split, transpose };
+enum class MoveKind : std::uint8_t { runs, any, each, gather, weave, split, transpose };
 
 struct Plan {
   char* to;
   const char* from;
   const MoveKernels* kernels;
-  Kind kind;
+  MoveKind kind;
   TileKernel kernel;  ///< null for runs
   std::size_t size;
   std::size_t turn;

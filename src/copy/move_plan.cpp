@@ -60,34 +60,34 @@ void order_by_source(Plan& p) noexcept {
 }
 
 /// The kind of kernel for elements along d and, where there is a second axis, a.
-Kind kind_for(const MoveKernels& kernels, std::int64_t size, const Axis& d, const Axis* a) noexcept {
+MoveKind kind_for(const MoveKernels& kernels, std::int64_t size, const Axis& d, const Axis* a) noexcept {
   const int s = index_of_size(static_cast<std::size_t>(size));
-  if (d.to == size && d.from == size) return Kind::runs;
-  if (s < 0) return Kind::any;
-  if (d.to != size) return Kind::each;
-  if (a == nullptr) return Kind::gather;
+  if (d.to == size && d.from == size) return MoveKind::runs;
+  if (s < 0) return MoveKind::any;
+  if (d.to != size) return MoveKind::each;
+  if (a == nullptr) return MoveKind::gather;
   const bool near = static_cast<std::int64_t>(magnitude(d.from)) <= kernels.near[s] * size;
-  if (a->from != size) return near ? Kind::gather : Kind::each;
-  if (d.extent <= kernels.strands[s] && a->to == d.extent * size) return Kind::weave;
-  if (a->extent <= kernels.strands[s] && d.from == a->extent * size) return Kind::split;
-  return near && a->extent * size < 16 ? Kind::gather : Kind::transpose;
+  if (a->from != size) return near ? MoveKind::gather : MoveKind::each;
+  if (d.extent <= kernels.strands[s] && a->to == d.extent * size) return MoveKind::weave;
+  if (a->extent <= kernels.strands[s] && d.from == a->extent * size) return MoveKind::split;
+  return near && a->extent * size < 16 ? MoveKind::gather : MoveKind::transpose;
 }
 
 /// Null for runs.
-TileKernel kernel_for(const MoveKernels& kernels, std::int64_t size, Kind kind) noexcept {
+TileKernel kernel_for(const MoveKernels& kernels, std::int64_t size, MoveKind kind) noexcept {
   const int s = index_of_size(static_cast<std::size_t>(size));
   switch (kind) {
-    case Kind::any:
+    case MoveKind::any:
       return kernels.any;
-    case Kind::each:
+    case MoveKind::each:
       return kernels.each[s];
-    case Kind::gather:
+    case MoveKind::gather:
       return kernels.gather[s];
-    case Kind::weave:
+    case MoveKind::weave:
       return kernels.weave[s];
-    case Kind::split:
+    case MoveKind::split:
       return kernels.split[s];
-    case Kind::transpose:
+    case MoveKind::transpose:
       return kernels.transpose[s];
     default:
       return nullptr;
@@ -133,14 +133,14 @@ void choose_blocks(Plan& p) noexcept {
     volume = volume / p.block[i] * b;
     p.block[i] = b;
   };
-  if (p.kind == Kind::runs) {
+  if (p.kind == MoveKind::runs) {
     // As much as is worth a call: what is contiguous goes in large pieces.
     p.block[p.d] = least(p.axes[p.d].extent, round_up((p.stream || p.turn > 1 ? 1 << 16 : 1 << 20) / size + 1, line));
     return;
   }
   if (p.a < 0) {
     grow(p.d, round_up(8192 / size, line));
-  } else if (p.kind == Kind::weave) {
+  } else if (p.kind == MoveKind::weave) {
     grow(p.d, p.axes[p.d].extent);
     grow(p.a, line * (8192 / (p.axes[p.d].extent * size) / line + 1));
   } else if (p.fused_count > 0) {
@@ -185,9 +185,9 @@ void move_at_once(const MoveKernels& kernels, char* to, const char* from, const 
                   std::int64_t size) noexcept {
   const Axis& d = axes[n - 1];
   const Axis a = n > 1 ? axes[0] : Axis{1, 0, 0};
-  const Kind kind = kind_for(kernels, size, d, n > 1 ? &a : nullptr);
+  const MoveKind kind = kind_for(kernels, size, d, n > 1 ? &a : nullptr);
   Tile tile{to, from, a.to, d.to, a.from, d.from, a.extent, d.extent, static_cast<std::size_t>(size), 0, false};
-  if (kind == Kind::runs) {  // as elements along the other axis
+  if (kind == MoveKind::runs) {  // as elements along the other axis
     tile.to_d = tile.to_a;
     tile.from_d = tile.from_a;
     tile.nd = tile.na;
@@ -234,14 +234,14 @@ void move_blocks(char* to, const char* from, const Axis* axes, int n, Moved what
     a.from = -a.from;
   }
   p.kind = kind_for(kernels, size, p.axes[p.d], p.a < 0 ? nullptr : &p.axes[p.a]);
-  if (p.kind == Kind::runs || size >= 2 * line) p.a = -1;  // rows of lines: in the order of the target
+  if (p.kind == MoveKind::runs || size >= 2 * line) p.a = -1;  // rows of lines: in the order of the target
   if (p.a >= 0) order_by_source(p);
   p.fused_count = 0;
-  if ((p.kind == Kind::transpose || p.kind == Kind::gather) && p.a >= 0 && p.axes[p.a].from == size) fuse(p);
-  if (p.fused_count > 0) p.kind = Kind::transpose;
+  if ((p.kind == MoveKind::transpose || p.kind == MoveKind::gather) && p.a >= 0 && p.axes[p.a].from == size) fuse(p);
+  if (p.fused_count > 0) p.kind = MoveKind::transpose;
   p.kernel = kernel_for(kernels, size, p.kind);
-  p.staged = p.kind != Kind::runs && (p.turn > 1 || p.fused_count > 0);
-  p.ahead = total < far ? 0 : p.kind == Kind::gather && p.a < 0 && n > 1 ? axes[n - 2].from : 4 * line;
+  p.staged = p.kind != MoveKind::runs && (p.turn > 1 || p.fused_count > 0);
+  p.ahead = total < far ? 0 : p.kind == MoveKind::gather && p.a < 0 && n > 1 ? axes[n - 2].from : 4 * line;
   std::int64_t reach = size;  // of the source
   for (int i = 0; i < n; ++i) reach += (axes[i].extent - 1) * static_cast<std::int64_t>(magnitude(axes[i].from));
   const std::int64_t touched = size >= line ? total : least(reach, total / size * line);
@@ -251,10 +251,10 @@ void move_blocks(char* to, const char* from, const Axis* axes, int n, Moved what
   lines = lines && line % size == 0 && reinterpret_cast<std::uintptr_t>(to) % what.size == 0;
   // Rows that don't share their lines' beginnings, and short ones that share lines, leave through a buffer.
   const bool broken = reinterpret_cast<std::uintptr_t>(to) % line != 0 && axes[p.d].extent * size < run_bytes;
-  if (p.kind == Kind::transpose && p.stream && (!lines || broken)) p.staged = true;
+  if (p.kind == MoveKind::transpose && p.stream && (!lines || broken)) p.staged = true;
   // As short rows do that share lines.
-  if (p.kind == Kind::any && p.stream && size > 16 && size < 2 * run_bytes && !lines) p.staged = true;
-  p.lines = p.staged && p.kind == Kind::transpose && p.stream && p.turn <= 1 && p.fused_count == 0 &&
+  if (p.kind == MoveKind::any && p.stream && size > 16 && size < 2 * run_bytes && !lines) p.staged = true;
+  p.lines = p.staged && p.kind == MoveKind::transpose && p.stream && p.turn <= 1 && p.fused_count == 0 &&
             axes[p.d].extent * size >= 2 * run_bytes;
   choose_blocks(p);
   if (lines) align(p, p.d, p.to, size);

@@ -37,9 +37,9 @@ bool promote_numbers(DType a, DType b, DType* out) noexcept {
   if (!read_numbers(a, &x) || !read_numbers(b, &y) || x.lanes != y.lanes) return false;
   if (holds(x, y)) return *out = a, true;
   if (holds(y, x)) return *out = b, true;
-  const Kind kind = x.kind > y.kind ? x.kind : y.kind;
-  if (kind == Kind::complex) return choose(complexes, x, y, out);
-  if (kind <= Kind::int_ && choose(ints, x, y, out)) {
+  const NumberKind kind = x.kind > y.kind ? x.kind : y.kind;
+  if (kind == NumberKind::complex) return choose(complexes, x, y, out);
+  if (kind <= NumberKind::int_ && choose(ints, x, y, out)) {
     *out = out->with_padded(out->bits < 8 && (a.padded() || b.padded()));
     return true;
   }

@@ -35,8 +35,9 @@ bool others_go(DType from, DType to, Casting casting) noexcept {
 
 /// Integers are spans of time, by NumPy's rule.
 bool is_span_of(DType from, const Numbers& source, DType to, Casting casting) noexcept {
-  if (to.code != TypeCode::timedelta64 || from.is_time() || source.kind > Kind::int_) return false;
-  return casting == Casting::same_kind || (casting == Casting::safe && (source.kind != Kind::uint || from.bits < 64));
+  if (to.code != TypeCode::timedelta64 || from.is_time() || source.kind > NumberKind::int_) return false;
+  return casting == Casting::same_kind ||
+         (casting == Casting::safe && (source.kind != NumberKind::uint || from.bits < 64));
 }
 
 }  // namespace
