@@ -21,9 +21,9 @@ import pytest
 import anyarray as aa
 from repository import ROOT, package_files, repository_files
 
-#: Functions whose version follows from the C library of the machine that builds: dladdr moved into libc in glibc 2.34,
+#: Functions whose version follows from the C library of the machine that builds: dladdr and threads moved into libc,
 #: strtoul has another name since 2.38. In the containers that build wheels they have the old versions.
-OF_THE_HOST = {"dladdr", "__isoc23_strtoul"}
+OF_THE_HOST = {"dladdr", "pthread_create", "pthread_join", "pthread_sigmask", "__isoc23_strtoul"}
 
 
 def python(*arguments: str | Path, cwd: Path | None = None, **environment: str) -> str:
