@@ -1,294 +1,561 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array of any strides is cast in boxes: the source's items are moved together in the order in which the target
-// lies, and cast as they lie there, or cast and moved apart where the target's rows are short. Boxes fit into the first
-// cache; but where the order of the axes differs, they are large enough for long runs along both, and fit into the last
-// one.
-#include <atomic>
+// An array of any strides is cast in blocks that fit into the first cache: a block of the source is moved together in
+// the order in which the target lies, by the kernels of moves, cast in one run, and written run by run. As in moves, a
+// block touches whole cache lines on both sides where it can, blocks are walked in the order of the source, whose lines
+// are asked for ahead of time, and what is large goes past the caches.
 #include <cstring>
 
 #include "src/copy/caches.h"
 #include "src/copy/cast_layouts.h"
-#include "src/copy/memory.h"
-#include "src/copy/move.h"
+#include "src/copy/move_kernels.h"
 #include "src/copy/threads.h"
 
 namespace anyarray {
 namespace {
 
-/// Rows of the target that are shorter are cast together and then moved: a kernel's call would cost more.
-constexpr std::int64_t least_row = 16;
-/// What is read or written at once is a cache line at least.
 constexpr std::int64_t line = 64;
-/// Of a box that is turned round, on the side that is wider. Measured: at an eighth of it transposing takes half as
-/// long again.
-constexpr std::int64_t box_bytes = std::int64_t{1} << 21;
-
-struct Boxes {
-  const CastJob& job;
-  char* to;
-  const char* from;
-  const Axis* axes;
-  int n;
-  bool stream;                    ///< the target goes past the caches, which couldn't hold it
-  std::int64_t room;              ///< items that a box may have
-  std::int64_t extent[max_axes];  ///< of a box; less at the ends
-};
+/// Of a block on each side, at most.
+constexpr std::int64_t block_bytes = std::int64_t{16} << 10;
+/// Items that lie next to each other on both sides and are fewer are moved as one element; more are cast as they lie.
+constexpr std::int64_t least_row = 16;
+/// From so many bytes on, what is read next is asked for: it lies beyond the second cache.
+constexpr std::int64_t far = std::int64_t{512} << 10;
+/// As far in front lines are asked for: as many as one second cache holds of lines a power of two apart.
+constexpr std::int64_t lines_ahead = 64;
+/// A block's run of the target, where it can be chosen: pairs of lines and more keep memory's pages open.
+constexpr std::int64_t run_bytes = 512;
+/// Runs of the target that are shorter aren't worth a kernel's call each: they are cast together, and then copied.
+constexpr std::int64_t least_run = 32;
 
 std::int64_t at_most(std::int64_t a, std::int64_t b) noexcept { return a < b ? a : b; }
-std::int64_t boxes_along(const Axis& axis, std::int64_t extent) noexcept { return (axis.extent + extent - 1) / extent; }
+std::int64_t parts_of(std::int64_t n, std::int64_t each) noexcept { return (n + each - 1) / each; }
 
-/// The axis along which the source lies densest.
-int source_axis(const Axis* axes, int n) noexcept {
-  int best = n - 1;
-  for (int i = n - 2; i >= 0; --i) {
-    if (magnitude(axes[i].from) < magnitude(axes[best].from)) best = i;
-  }
-  return best;
-}
-
-/// Lines of the source and runs of the target, along the axes on which these lie densest, then as much of the others,
-/// from the innermost outwards, as fits.
-void choose_extents(Boxes& b) noexcept {
-  const int inner = b.n - 1;
-  const int across = source_axis(b.axes, b.n);
-  for (int i = 0; i < b.n; ++i) b.extent[i] = 1;
-  std::int64_t room = b.room;
-  if (across != inner) {
-    const std::int64_t rows = at_most(64, room);
-    const std::int64_t columns = room / rows;
-    b.extent[inner] = at_most(columns, b.axes[inner].extent);
-    b.extent[across] = at_most(room / b.extent[inner], b.axes[across].extent);
-    if (b.extent[inner] == columns) b.extent[across] = at_most(rows, b.extent[across]);
-    room /= b.extent[inner] * b.extent[across];
-  }
-  for (int i = inner; i >= 0 && room > 1; --i) {
-    const std::int64_t more = at_most(room, boxes_along(b.axes[i], b.extent[i]));
-    room /= more;
-    b.extent[i] = at_most(b.extent[i] * more, b.axes[i].extent);
-  }
-}
-
-/// One box: its axes, whose `to` are those of the target and `from` those of the source.
-struct Box {
+/// Which cast is how done. Elements are what is moved: an item, or a few that lie next to each other on both sides.
+struct Plan {
+  const CastJob* job;
   char* to;
   const char* from;
-  Axis axes[max_axes];
+  const MoveKernels* moves;
+  const CastKernels* casts;
+  TileKernel kernel;     ///< what moves elements together; null: they are cast from where they lie, along d
+  std::int64_t items;    ///< of an element
+  std::int64_t in, out;  ///< bytes of an element
   int n;
-  std::int64_t items;
+  int a, d;                     ///< along which the source and the target lie densest; a < 0: both along d
+  bool stream;                  ///< past the caches, which couldn't hold the target
+  bool ahead;                   ///< see Ahead
+  std::int64_t tile_a, tile_d;  ///< see cast_tiles(); 0: blocks aren't made of tiles
+  Axis axes[max_axes];
+  std::int64_t block[max_axes];  ///< elements of a block along each axis
+  std::int64_t shift[max_axes];  ///< elements that the first block lacks
+  std::int64_t blocks[max_axes];
+  int order[max_axes];  ///< the axes, the outermost loop over blocks first
+};
+
+/// Where a block starts, and how many elements it has along each axis.
+struct Block {
+  char* to;
+  const char* from;
+  std::int64_t extent[max_axes];
+  std::int64_t count;
+};
+
+/// Counts through the axes that `axes` lists, the last one first, and keeps two addresses in step.
+struct Counter {
+  int count = 0;
+  int axes[max_axes];
+  std::int64_t index[max_axes];
+
+  void add(int axis) noexcept {
+    axes[count] = axis;
+    index[count++] = 0;
+  }
+  template <class Step>
+  bool next(const Block& block, Step step) noexcept {
+    for (int k = count - 1; k >= 0; --k) {
+      const int i = axes[k];
+      if (++index[k] < block.extent[i]) {
+        step(i, 1);
+        return true;
+      }
+      index[k] = 0;
+      step(i, 1 - block.extent[i]);
+    }
+    return false;
+  }
+};
+
+/// Blocks one after the other, in the order of the plan.
+class Walk {
+ public:
+  void start(const Plan& p, std::int64_t number) noexcept {
+    for (int k = p.n - 1; k >= 0; --k) {
+      const int i = p.order[k];
+      at_[i] = number % p.blocks[i];
+      number /= p.blocks[i];
+    }
+    find(p);
+  }
+  void next(const Plan& p) noexcept {
+    for (int k = p.n - 1; k >= 0; --k) {
+      const int i = p.order[k];
+      if (++at_[i] < p.blocks[i]) break;
+      at_[i] = 0;
+    }
+    find(p);
+  }
+  const Block& block() const noexcept { return block_; }
+
+ private:
+  void find(const Plan& p) noexcept {
+    block_.to = p.to;
+    block_.from = p.from;
+    block_.count = 1;
+    for (int i = 0; i < p.n; ++i) {
+      const std::int64_t first = at_[i] * p.block[i] - p.shift[i];
+      const std::int64_t start = first < 0 ? 0 : first;
+      block_.extent[i] = at_most(first + p.block[i], p.axes[i].extent) - start;
+      block_.count *= block_.extent[i];
+      block_.to += start * p.axes[i].to;
+      block_.from += start * p.axes[i].from;
+    }
+  }
+
+  std::int64_t at_[max_axes];
+  Block block_;
+};
+
+/// Asks for the source's cache lines in the order in which blocks need them, a few at a time: while one block is cast
+/// and written, which doesn't wait for what is read, lines of later ones are on their way.
+class Ahead {
+ public:
+  /// Nothing, where no blocks are left.
+  void start(const Plan& p, std::int64_t first, std::int64_t blocks) noexcept {
+    plan_ = &p;
+    blocks_ = blocks;
+    if (blocks == 0) return;
+    walk_.start(p, first);
+    begin_block();
+  }
+  /// Lines of a block that has this one's extents.
+  void ask(std::int64_t n) noexcept {
+    while (n > 0 && blocks_ > 0) {
+      const std::int64_t row_step = plan_->axes[plan_->d].from;
+      const std::int64_t count = at_most(n, rows_ - row_);
+      const char* p = from_ + column_ * step_ + row_ * row_step;
+      for (std::int64_t i = 0; i < count; ++i, p += row_step) __builtin_prefetch(p, 0, 2);
+      n -= count;
+      row_ += count;
+      if (row_ < rows_) return;
+      row_ = 0;
+      if (++column_ < lines_) continue;
+      column_ = 0;
+      if (others_.next(walk_.block(), [&](int i, std::int64_t by) { from_ += by * plan_->axes[i].from; })) continue;
+      if (--blocks_ == 0) return;
+      walk_.next(*plan_);
+      begin_block();
+    }
+  }
+
+ private:
+  void begin_block() noexcept {
+    const Plan& p = *plan_;
+    const Block& block = walk_.block();
+    from_ = block.from;
+    const int dense = p.a < 0 ? p.d : p.a;
+    step_ = p.axes[dense].from;
+    const auto bytes = block.extent[dense] * static_cast<std::int64_t>(magnitude(step_));
+    if (magnitude(step_) < line) step_ = step_ < 0 ? -line : line;
+    lines_ = parts_of(bytes, static_cast<std::int64_t>(magnitude(step_)));
+    rows_ = p.a < 0 ? 1 : block.extent[p.d];
+    row_ = column_ = 0;
+    others_.count = 0;
+    for (int i = 0; i < p.n; ++i) {
+      if (i != p.d && i != p.a && block.extent[i] > 1) others_.add(i);
+    }
+  }
+
+  const Plan* plan_;
+  Walk walk_;
+  std::int64_t blocks_;
+  const char* from_;
+  std::int64_t step_, lines_, rows_, row_, column_;
+  Counter others_;
 };
 
 /// What one thread works with.
-struct Rooms {
-  char* source;
-  char* target;
-  Scratch& scratch;
+struct Rooms : Between {
+  Ahead ahead;
+  alignas(line) char source[block_bytes];
+  alignas(line) char target[block_bytes];
 };
 
-/// How many of the innermost axes lie without gaps, for items of so many bytes, in their order.
-template <class Step>
-int dense_axes(const Box& box, std::int64_t bytes, Step step) noexcept {
-  int n = 0;
-  for (int i = box.n - 1; i >= 0 && step(box.axes[i]) == bytes; --i, ++n) bytes *= box.axes[i].extent;
-  return n;
-}
-
-const char* gathered(const CastJob& job, const Box& box, char* room) noexcept {
-  const std::int64_t bytes = bytes_from(job.chain);
-  if (job.turn_from <= 1 && dense_axes(box, bytes, [](const Axis& a) { return a.from; }) == box.n) return box.from;
-  Axis axes[max_axes];
-  std::int64_t step = bytes;
-  for (int i = box.n - 1; i >= 0; --i) {
-    axes[i] = {box.axes[i].extent, step, box.axes[i].from};
-    step *= axes[i].extent;
+/// Moves a block together: `room` has it without gaps, in the order of the axes.
+void gather(const Plan& p, const Block& block, char* room, const std::int64_t* places) noexcept {
+  Tile tile{};
+  tile.to = room;
+  tile.from = block.from;
+  tile.to_d = places[p.d] * p.in;
+  tile.from_d = p.axes[p.d].from;
+  tile.nd = block.extent[p.d];
+  tile.na = 1;
+  if (p.a >= 0) {
+    tile.to_a = places[p.a] * p.in;
+    tile.from_a = p.axes[p.a].from;
+    tile.na = block.extent[p.a];
   }
-  move_elements(room, box.from, axes, box.n, {static_cast<std::size_t>(bytes), job.turn_from});
-  return room;
-}
-
-void scatter(const CastJob& job, const Box& box, const char* from) noexcept {
-  const std::int64_t bytes = bytes_to(job.chain);
-  Axis axes[max_axes];
-  std::int64_t step = bytes;
-  for (int i = box.n - 1; i >= 0; --i) {
-    axes[i] = {box.axes[i].extent, box.axes[i].to, step};
-    step *= axes[i].extent;
+  tile.size = static_cast<std::size_t>(p.in);
+  Counter others;
+  for (int i = 0; i < p.n; ++i) {
+    if (i != p.a && i != p.d && block.extent[i] > 1) others.add(i);
   }
-  move_elements(box.to, from, axes, box.n, {static_cast<std::size_t>(bytes), job.turn_to});
+  do {
+    p.kernel(tile);
+  } while (others.next(block, [&](int i, std::int64_t n) {
+    tile.to += n * places[i] * p.in;
+    tile.from += n * p.axes[i].from;
+  }));
 }
 
-/// Past the caches, but for parts of cache lines at the ends. `from` is Scratch::target, shifted as `to` is.
-void stream_row(char* to, const char* from, std::int64_t bytes) noexcept {
-  const auto shift = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % line);
-  const std::int64_t head = at_most((line - shift) % line, bytes);
-  const std::int64_t lines = (bytes - head) / line * line;
-  std::memcpy(to, from, static_cast<std::size_t>(head));
-  if (lines > 0) cast_kernels().stream(to + head, from + head, lines, 0);
-  std::memcpy(to + head + lines, from + head + lines, static_cast<std::size_t>(bytes - head - lines));
-}
-
-/// Items that lie without gaps on both sides.
-void cast_row(const CastJob& job, char* to, const char* from, std::int64_t n, bool stream, Scratch& scratch) noexcept {
-  const Chain& c = job.chain;
-  if (c.steps == 1 && !stream) return run_step(c, 0, to, from, n);
-  for (std::int64_t done = 0; done < n; done += job.block) {
-    const std::int64_t count = at_most(job.block, n - done);
-    char* const there = to + done * bytes_to(c);
-    char* const made = stream ? scratch.target + reinterpret_cast<std::uintptr_t>(there) % line : there;
-    run_steps(c, 0, c.steps, made, from + done * bytes_from(c), count, scratch);
-    if (stream) stream_row(there, made, count * bytes_to(c));
+/// Elements that lie without gaps on both sides.
+void cast_run(const Plan& p, char* to, const char* from, std::int64_t elements, Between& room) noexcept {
+  const Chain& c = p.job->chain;
+  const std::int64_t n = elements * p.items;
+  if (c.steps == 1) return run_step(c, 0, to, from, n);
+  for (std::int64_t done = 0; done < n; done += p.job->block) {
+    run_steps(c, 0, c.steps, to + done * bytes_to(c), from + done * bytes_from(c), at_most(p.job->block, n - done),
+              room);
   }
 }
 
-/// Rows of so many of the innermost axes.
-void cast_rows(const CastJob& job, const Box& box, int dense, const char* from, bool stream,
-               Scratch& scratch) noexcept {
-  std::int64_t row = 1;
-  for (int i = box.n - dense; i < box.n; ++i) row *= box.axes[i].extent;
-  std::int64_t index[max_axes] = {};
-  char* to = box.to;
-  for (;;) {
-    cast_row(job, to, from, row, stream, scratch);
-    from += row * bytes_from(job.chain);
-    int dim = box.n - dense - 1;
-    for (; dim >= 0; --dim) {
-      to += box.axes[dim].to;
-      if (++index[dim] < box.axes[dim].extent) break;
-      to -= box.axes[dim].to * box.axes[dim].extent;
-      index[dim] = 0;
+void turn(const Plan& p, char* to, const char* from, std::int64_t bytes, std::size_t unit) noexcept {
+  p.moves->turn(to, from, static_cast<std::size_t>(bytes), unit, false);
+}
+
+/// Writes one run of the target, whose source lies without gaps.
+void write_run(const Plan& p, char* to, const char* from, std::int64_t elements, Rooms& rooms) noexcept {
+  if (!p.stream && p.job->turn_to <= 1) return cast_run(p, to, from, elements, rooms);
+  const std::int64_t bytes = elements * p.out;
+  cast_run(p, rooms.target, from, elements, rooms);
+  if (p.job->turn_to > 1) {
+    p.moves->turn(to, rooms.target, static_cast<std::size_t>(bytes), p.job->turn_to, p.stream);
+  } else {
+    p.moves->stream(to, rooms.target, static_cast<std::size_t>(bytes));
+  }
+}
+
+/// Rows that lie without gaps on both sides.
+void cast_rows(const Plan& p, const Block& block, Rooms& rooms) noexcept {
+  Counter rows;
+  for (int i = 0; i < p.n; ++i) {
+    if (i != p.d && block.extent[i] > 1) rows.add(i);
+  }
+  char* to = block.to;
+  const char* from = block.from;
+  const std::int64_t n = block.extent[p.d];
+  do {
+    const char* source = from;
+    if (p.job->turn_from > 1) {
+      turn(p, rooms.source, from, n * p.in, p.job->turn_from);
+      source = rooms.source;
     }
-    if (dim < 0) return;
-  }
+    write_run(p, to, source, n, rooms);
+  } while (rows.next(block, [&](int i, std::int64_t by) {
+    to += by * p.axes[i].to;
+    from += by * p.axes[i].from;
+  }));
 }
 
-/// The lines of a box that is gathered next, so that they come while another one is cast.
-void fetch(const Box& box) noexcept {
-  int run = box.n - 1;
-  for (int i = 0; i < box.n; ++i) {
-    if (magnitude(box.axes[i].from) < magnitude(box.axes[run].from)) run = i;
+/// Transposes a block in tiles of a line or two on both sides, so that one is moved and cast while what was made of
+/// the tile before is still on its way to memory.
+void cast_tiles(const Plan& p, const Block& block, Rooms& rooms) noexcept {
+  Counter others;
+  for (int i = 0; i < p.n; ++i) {
+    if (i != p.a && i != p.d && block.extent[i] > 1) others.add(i);
   }
-  const std::int64_t bytes = box.axes[run].extent * box.axes[run].from;
-  std::int64_t index[max_axes] = {};
-  const char* from = box.from;
-  for (;;) {
-    for (std::int64_t at = 0; at < bytes; at += line) __builtin_prefetch(from + at, 0, 2);
-    int dim = box.n - 1;
-    for (; dim >= 0; --dim) {
-      if (dim == run) continue;
-      from += box.axes[dim].from;
-      if (++index[dim] < box.axes[dim].extent) break;
-      from -= box.axes[dim].from * box.axes[dim].extent;
-      index[dim] = 0;
+  const std::int64_t to_a = p.axes[p.a].to;
+  const std::int64_t nd = block.extent[p.d];
+  const std::int64_t na = block.extent[p.a];
+  Tile tile{};
+  tile.to = rooms.source;
+  tile.to_d = p.in;
+  tile.from_a = p.axes[p.a].from;
+  tile.from_d = p.axes[p.d].from;
+  tile.size = static_cast<std::size_t>(p.in);
+  char* first_to = block.to;
+  const char* first_from = block.from;
+  do {
+    for (std::int64_t a = 0; a < na; a += p.tile_a) {
+      tile.na = at_most(p.tile_a, na - a);
+      for (std::int64_t d = 0; d < nd; d += p.tile_d) {
+        tile.nd = at_most(p.tile_d, nd - d);
+        tile.from = first_from + a * tile.from_a + d * tile.from_d;
+        tile.to_a = tile.nd * p.in;
+        const std::int64_t count = tile.na * tile.nd;
+        rooms.ahead.ask(tile.nd * parts_of(tile.na * p.in, line));
+        p.kernel(tile);
+        if (p.job->turn_from > 1) turn(p, rooms.source, rooms.source, count * p.in, p.job->turn_from);
+        cast_run(p, rooms.target, rooms.source, count, rooms);
+        if (p.job->turn_to > 1) turn(p, rooms.target, rooms.target, count * p.out, p.job->turn_to);
+        char* const to = first_to + a * to_a + d * p.out;
+        const std::int64_t run = tile.nd * p.out;
+        if (p.stream && run % line == 0 && reinterpret_cast<std::uintptr_t>(to) % line == 0) {
+          p.casts->stream(to, to_a, rooms.target, tile.na, run);
+        } else {
+          const Tile made{to, rooms.target, 0, to_a, 0, run, 1, tile.na, static_cast<std::size_t>(run), 0, false};
+          p.moves->any(made);
+        }
+      }
     }
-    if (dim < 0) return;
-  }
+  } while (others.next(block, [&](int i, std::int64_t n) {
+    first_to += n * p.axes[i].to;
+    first_from += n * p.axes[i].from;
+  }));
 }
 
-void cast_box(const Boxes& b, const Box& box, const Box* next, const Rooms& rooms) noexcept {
-  const CastJob& job = b.job;
-  const std::int64_t bytes = bytes_to(job.chain);
-  const char* const from = gathered(job, box, rooms.source);
-  if (next != nullptr && from == rooms.source) fetch(*next);
-  const int dense = job.turn_to > 1 ? 0 : dense_axes(box, bytes, [](const Axis& a) { return a.to; });
-  if (dense == box.n || (dense > 0 && box.axes[box.n - dense].extent * box.axes[box.n - 1].extent >= least_row)) {
-    return cast_rows(job, box, dense, from, b.stream, rooms.scratch);
-  }
-  cast_row(job, rooms.target, from, box.items, false, rooms.scratch);
-  scatter(job, box, rooms.target);
-}
-
-Box box_at(const Boxes& b, const std::int64_t* index) noexcept {
-  Box box;
-  box.to = b.to;
-  box.from = b.from;
-  box.n = 0;
-  box.items = 1;
-  for (int i = 0; i < b.n; ++i) {
-    const Axis& axis = b.axes[i];
-    const std::int64_t first = index[i] * b.extent[i];
-    const std::int64_t extent = at_most(b.extent[i], axis.extent - first);
-    box.to += first * axis.to;
-    box.from += first * axis.from;
-    box.items *= extent;
-    if (extent > 1) box.axes[box.n++] = {extent, axis.to, axis.from};
-  }
-  if (box.n == 0) box.axes[box.n++] = {1, bytes_to(b.job.chain), bytes_from(b.job.chain)};
-  return box;
-}
-
-/// The boxes from number `begin` on, the innermost axis first.
-void work_through(const Boxes& b, std::int64_t begin, std::int64_t end, const Rooms& rooms) noexcept {
-  std::int64_t index[max_axes];
-  std::int64_t left = begin;
-  for (int i = b.n - 1; i >= 0; --i) {
-    const std::int64_t count = boxes_along(b.axes[i], b.extent[i]);
-    index[i] = left % count;
-    left /= count;
-  }
-  Box box = box_at(b, index);
-  for (std::int64_t k = begin; k < end; ++k) {
-    for (int i = b.n - 1; i >= 0; --i) {
-      if (++index[i] < boxes_along(b.axes[i], b.extent[i])) break;
-      index[i] = 0;
+void cast_block(const Plan& p, const Block& block, Rooms& rooms) noexcept {
+  if (p.kernel == nullptr) return cast_rows(p, block, rooms);
+  if (p.tile_a > 0) return cast_tiles(p, block, rooms);
+  std::int64_t places[max_axes];
+  std::int64_t place = 1;
+  int outer = p.n;  // the axes from there on make up a run of the target
+  std::int64_t run = 1;
+  for (int i = p.n - 1; i >= 0; --i) {
+    places[i] = place;
+    if (outer == i + 1 && run == place && p.axes[i].to == place * p.out) {
+      run *= block.extent[i];
+      outer = i;
     }
-    const Box next = box_at(b, index);
-    cast_box(b, box, k + 1 < end ? &next : nullptr, rooms);
-    box = next;
+    place *= block.extent[i];
   }
-  if (b.stream) std::atomic_thread_fence(std::memory_order_seq_cst);  // what went past the caches is there for others
+  gather(p, block, rooms.source, places);
+  if (p.job->turn_from > 1) turn(p, rooms.source, rooms.source, block.count * p.in, p.job->turn_from);
+  Counter runs;
+  for (int i = 0; i < outer; ++i) {
+    if (block.extent[i] > 1) runs.add(i);
+  }
+  if (runs.count == 0 || (!p.stream && p.job->turn_to <= 1 && run * p.items >= least_run)) {
+    const char* from = rooms.source;
+    char* to = block.to;
+    do {
+      write_run(p, to, from, run, rooms);
+      from += run * p.in;
+    } while (runs.next(block, [&](int i, std::int64_t n) { to += n * p.axes[i].to; }));
+    return;
+  }
+  cast_run(p, rooms.target, rooms.source, block.count, rooms);
+  const bool stream = p.stream && run * p.out >= line;
+  if (p.job->turn_to > 1) turn(p, rooms.target, rooms.target, block.count * p.out, p.job->turn_to);
+  Tile tile{};
+  tile.to = block.to;
+  tile.from = rooms.target;
+  tile.na = 1;
+  tile.size = static_cast<std::size_t>(run * p.out);
+  const int last = runs.axes[--runs.count];
+  tile.to_d = p.axes[last].to;
+  tile.from_d = run * p.out;
+  tile.nd = block.extent[last];
+  const int s = run == 1 ? index_of_size(tile.size) : -1;
+  const TileKernel scatter = s < 0 ? p.moves->any : p.moves->each[s];
+  do {
+    if (stream) {
+      char* to = tile.to;
+      for (std::int64_t i = 0; i < tile.nd; ++i, to += tile.to_d) {
+        rooms.ahead.ask(parts_of(run * p.in, line));
+        p.moves->stream(to, tile.from + i * tile.from_d, tile.size);
+      }
+    } else {
+      scatter(tile);
+    }
+    tile.from += tile.nd * tile.from_d;
+  } while (runs.next(block, [&](int i, std::int64_t n) { tile.to += n * p.axes[i].to; }));
 }
 
-/// Boxes that fit into Scratch are there without memory.
-bool is_small(const Boxes& b) noexcept { return b.room <= b.job.block; }
+void cast_part(void* what, std::int64_t begin, std::int64_t end) noexcept {
+  const Plan& p = *static_cast<const Plan*>(what);
+  Rooms rooms;
+  Walk walk;
+  walk.start(p, begin);
+  rooms.ahead.start(p, begin, p.ahead ? end - begin : 0);
+  rooms.ahead.ask(lines_ahead);
+  for (std::int64_t left = end - begin;;) {
+    cast_block(p, walk.block(), rooms);
+    if (--left == 0) break;
+    walk.next(p);
+  }
+  if (p.stream) p.moves->fence();
+}
 
-void boxes_part(void* what, std::int64_t begin, std::int64_t end) noexcept {
-  const Boxes& b = *static_cast<const Boxes*>(what);
-  Scratch scratch;
-  if (is_small(b)) return work_through(b, begin, end, {scratch.source, scratch.target, scratch});
-  const std::int64_t source = (b.room * bytes_from(b.job.chain) + line - 1) / line * line;
-  auto* const rooms = static_cast<char*>(allocate_memory(source + b.room * bytes_to(b.job.chain)));
-  if (rooms != nullptr) {
-    work_through(b, begin, end, {rooms, rooms + source, scratch});
-    return free_memory(rooms);
+enum class Kind : std::uint8_t { rows, gather, weave, split, transpose, each, any };
+
+/// Which kernel moves elements along d and, where there is a second axis, a.
+Kind kind_of(const Plan& p) noexcept {
+  const Axis& d = p.axes[p.d];
+  if (d.to == p.out && d.from == p.in) return Kind::rows;
+  const int s = index_of_size(static_cast<std::size_t>(p.in));
+  if (s < 0) return Kind::any;
+  if (p.a < 0) return Kind::gather;
+  const Axis& a = p.axes[p.a];
+  const bool near = static_cast<std::int64_t>(magnitude(d.from)) <= p.moves->near[s] * p.in;
+  if (a.from != p.in) return near ? Kind::gather : Kind::each;
+  if (d.extent <= p.moves->strands[s] && p.a == p.n - 2) return Kind::weave;
+  if (a.extent <= p.moves->strands[s] && d.from == a.extent * p.in) return Kind::split;
+  return near && a.extent * p.in < 16 ? Kind::gather : Kind::transpose;
+}
+
+TileKernel kernel_of(const Plan& p, Kind kind) noexcept {
+  const int s = index_of_size(static_cast<std::size_t>(p.in));
+  switch (kind) {
+    case Kind::gather:
+      return p.moves->gather[s];
+    case Kind::weave:
+      return p.moves->weave[s];
+    case Kind::split:
+      return p.moves->split[s];
+    case Kind::transpose:
+      return p.moves->transpose[s];
+    case Kind::each:
+      return p.moves->each[s];
+    case Kind::any:
+      return p.moves->any;
+    default:
+      return nullptr;
   }
-  // Without memory, each of the boxes in boxes that need none.
-  for (std::int64_t k = begin; k < end; ++k) {
-    Axis axes[max_axes];
-    char* to = b.to;
-    const char* from = b.from;
-    std::int64_t left = k;
-    for (int i = b.n - 1; i >= 0; --i) {
-      const std::int64_t count = boxes_along(b.axes[i], b.extent[i]);
-      const std::int64_t first = left % count * b.extent[i];
-      axes[i] = {at_most(b.extent[i], b.axes[i].extent - first), b.axes[i].to, b.axes[i].from};
-      to += first * axes[i].to;
-      from += first * axes[i].from;
-      left /= count;
+}
+
+void choose_blocks(Plan& p, Kind kind) noexcept {
+  const std::int64_t wider = p.in > p.out ? p.in : p.out;
+  const std::int64_t most = block_bytes / wider;
+  std::int64_t volume = 1;
+  for (int i = 0; i < p.n; ++i) {
+    p.block[i] = 1;
+    p.shift[i] = 0;
+  }
+  const auto grow = [&](int i, std::int64_t want) {
+    std::int64_t b = at_most(at_most(want, p.axes[i].extent), most / (volume / p.block[i]));
+    if (b < p.block[i]) b = p.block[i];
+    volume = volume / p.block[i] * b;
+    p.block[i] = b;
+  };
+  if (kind == Kind::transpose || kind == Kind::each) {
+    grow(p.a, line / p.in);
+    grow(p.d, run_bytes / p.out);
+    // Short runs of the target, then of the source, are completed by the axes that continue them.
+    std::int64_t run = p.block[p.d] * p.out;
+    for (int i = p.n - 1; i >= 0 && run < run_bytes; --i) {
+      if (i != p.d) grow(i, parts_of(run_bytes, run));
+      if (i != p.d) run *= p.block[i];
     }
-    Boxes small{b.job, to, from, axes, b.n, b.stream, b.job.block, {}};
-    choose_extents(small);
-    std::int64_t count = 1;
-    for (int i = 0; i < b.n; ++i) count *= boxes_along(axes[i], small.extent[i]);
-    work_through(small, 0, count, {scratch.source, scratch.target, scratch});
+    run = p.in;
+    for (int k = p.n - 1; k >= 0 && run < line; --k) {
+      const int i = p.order[k];
+      if (p.axes[i].from == 0) continue;
+      grow(i, parts_of(line, run));
+      run *= p.block[i];
+    }
+    for (int k = p.n - 1; k >= 0 && 2 * volume <= most; --k) {
+      grow(p.order[k], p.block[p.order[k]] * (most / volume));
+    }
+    return;
   }
+  if (kind == Kind::split) grow(p.a, p.axes[p.a].extent);
+  grow(p.d, most);
+  for (int i = p.n - 1; i >= 0; --i) grow(i, most);
+}
+
+/// Lets blocks along an axis begin where a cache line does, as far as elements do.
+void align(Plan& p, int i, const void* base, std::int64_t step) noexcept {
+  const auto over = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(base) % line);
+  if (step <= 0 || over == 0 || over % step != 0 || p.block[i] >= p.axes[i].extent) return;
+  p.shift[i] = over / step;
+  if (p.shift[i] >= p.block[i]) p.shift[i] = 0;
+}
+
+/// What lies next to each other on both sides becomes an element where it is short.
+void join_items(Plan& p) noexcept {
+  p.items = 1;
+  p.in = bytes_from(p.job->chain);
+  p.out = bytes_to(p.job->chain);
+  const Axis& inner = p.axes[p.n - 1];
+  if (inner.to != p.out || inner.from != p.in || inner.extent >= least_row) return;
+  p.items = inner.extent;
+  p.in *= p.items;
+  p.out *= p.items;
+  --p.n;
 }
 
 }  // namespace
 
 void cast_boxes(const CastJob& job, char* to, const char* from, const Axis* axes, int n) noexcept {
-  std::int64_t items = 1;
-  for (int i = 0; i < n; ++i) items *= axes[i].extent;
-  const std::int64_t bytes = items * (bytes_to(job.chain) + bytes_from(job.chain));
-  Boxes b{job, to, from, axes, n, bytes >= last_cache(), job.block, {}};
-  const std::int64_t wider = bytes_to(job.chain) > bytes_from(job.chain) ? bytes_to(job.chain) : bytes_from(job.chain);
-  if (items > job.block && source_axis(axes, n) != n - 1) {
-    // Several for each thread.
-    const std::int64_t share = items / 8 > job.block ? items / 8 : job.block;
-    b.room = at_most(share, box_bytes / wider);
+  Plan p;
+  p.job = &job;
+  p.to = to;
+  p.from = from;
+  p.moves = &move_kernels();
+  p.casts = &cast_kernels();
+  p.n = n;
+  for (int i = 0; i < n; ++i) {
+    p.axes[i] = axes[i];
+    p.order[i] = i;
   }
-  choose_extents(b);
+  join_items(p);
+  p.d = p.n - 1;
+  p.a = p.d;
+  std::int64_t total = 1;
+  for (int i = p.n - 1; i >= 0; --i) {
+    const Axis& axis = p.axes[i];
+    total *= axis.extent;
+    if (axis.from != 0 && (p.axes[p.a].from == 0 || magnitude(axis.from) < magnitude(p.axes[p.a].from))) p.a = i;
+  }
+  if (p.a == p.d || p.axes[p.d].from == 0) p.a = -1;
+  if (p.a >= 0 && p.axes[p.a].from < 0) {  // kernels read forwards, and write rows in any order
+    Axis& a = p.axes[p.a];
+    p.to += a.to * (a.extent - 1);
+    p.from += a.from * (a.extent - 1);
+    a = {a.extent, -a.to, -a.from};
+  }
+  const Kind kind = kind_of(p);
+  p.kernel = kernel_of(p, kind);
+  if (kind == Kind::rows) p.a = -1;
+  if (p.a >= 0) {  // the longest steps of the source first
+    for (int i = 0; i < p.n; ++i) {
+      int k = i;
+      for (; k > 0 && magnitude(p.axes[p.order[k - 1]].from) < magnitude(p.axes[i].from); --k) {
+        p.order[k] = p.order[k - 1];
+      }
+      p.order[k] = i;
+    }
+  }
+  std::int64_t reach = p.in;  // of the source
+  for (int i = 0; i < p.n; ++i) {
+    reach += (p.axes[i].extent - 1) * static_cast<std::int64_t>(magnitude(p.axes[i].from));
+  }
+  const std::int64_t touched = at_most(reach, total * (p.in > line ? p.in : line));
+  p.ahead = total * p.in >= far;
+  p.stream = p.axes[p.d].to == p.out && total * p.out + touched >= at_most(last_cache(), std::int64_t{32} << 20);
+  bool lines = line % p.out == 0 && reinterpret_cast<std::uintptr_t>(to) % static_cast<std::uintptr_t>(p.out) == 0;
+  for (int i = 0; i < p.n; ++i) lines = lines && (i == p.d || p.axes[i].to % line == 0);
+  if (kind == Kind::transpose || kind == Kind::each) p.stream = p.stream && lines;
+  choose_blocks(p, kind);
+  p.tile_a = p.tile_d = 0;
+  if (kind == Kind::transpose && p.in <= 16 && p.out <= 16) {
+    p.tile_a = line / p.in;
+    p.tile_d = 2 * line / (p.in < p.out ? p.in : p.out);
+  }
+  if (lines) align(p, p.d, p.to, p.out);
+  if (p.a >= 0) {
+    bool source_lines = true;
+    for (int i = 0; i < p.n; ++i) source_lines = source_lines && (i == p.a || p.axes[i].from % line == 0);
+    if (source_lines) align(p, p.a, p.from, p.axes[p.a].from);
+  }
   std::int64_t count = 1;
-  for (int i = 0; i < n; ++i) count *= boxes_along(axes[i], b.extent[i]);
-  in_parts(count, 1, bytes, boxes_part, &b);
+  std::int64_t volume = 1;
+  for (int i = 0; i < p.n; ++i) {
+    p.blocks[i] = parts_of(p.axes[i].extent + p.shift[i], p.block[i]);
+    count *= p.blocks[i];
+    volume *= p.block[i];
+  }
+  in_parts(count, (1 << 16) / (volume * p.in) + 1, total * (p.in + p.out), cast_part, &p);
 }
 
 }  // namespace anyarray

@@ -220,9 +220,9 @@ std::int64_t chain_block(const Chain& c) noexcept {
 }
 
 void run_steps(const Chain& c, int first, int last, char* to, const char* from, std::int64_t n,
-               Scratch& scratch) noexcept {
+               Between& room) noexcept {
   for (int i = first; i < last; ++i) {
-    char* const target = i + 1 == last ? to : scratch.between[i % 2];
+    char* const target = i + 1 == last ? to : room.between[i % 2];
     run_step(c, i, target, from, n);
     from = target;
   }
