@@ -43,6 +43,7 @@ struct Plan {
   int n;
   int a, d;                     ///< along which the source and the target lie densest; a < 0: both along d
   bool stream;                  ///< past the caches, which couldn't hold the target
+  std::int64_t tile_ahead;      ///< see Tile
   bool ahead;                   ///< see Ahead
   std::int64_t tile_a, tile_d;  ///< see cast_tiles(); 0: blocks aren't made of tiles
   Axis axes[max_axes];
@@ -205,6 +206,7 @@ void gather(const Plan& p, const Block& block, char* room, const std::int64_t* p
     tile.na = block.extent[p.a];
   }
   tile.size = static_cast<std::size_t>(p.in);
+  tile.ahead = p.tile_ahead;
   Counter others;
   for (int i = 0; i < p.n; ++i) {
     if (i != p.a && i != p.d && block.extent[i] > 1) others.add(i);
@@ -376,7 +378,7 @@ void cast_part(void* what, std::int64_t begin, std::int64_t end) noexcept {
   Rooms rooms;
   Walk walk;
   walk.start(p, begin);
-  rooms.ahead.start(p, begin, p.ahead ? end - begin : 0);
+  rooms.ahead.start(p, begin, p.ahead && p.tile_a > 0 ? end - begin : 0);
   rooms.ahead.ask(lines_ahead);
   for (std::int64_t left = end - begin;;) {
     cast_block(p, walk.block(), rooms);
@@ -423,6 +425,20 @@ TileKernel kernel_of(const Plan& p, Kind kind) noexcept {
   }
 }
 
+/// Lines along both axes, or all of a where the source's rows are short and follow each other. Not where much of the
+/// last tile would be missing.
+void choose_tiles(Plan& p, Kind kind) noexcept {
+  p.tile_a = p.tile_d = 0;
+  if (kind != Kind::transpose) return;
+  const std::int64_t narrower = p.in < p.out ? p.in : p.out;
+  const std::int64_t na = p.axes[p.a].extent;
+  const std::int64_t whole = na * p.in <= 4 * line && p.axes[p.d].from == na * p.in ? na : line / p.in;
+  const std::int64_t tile = at_most(whole, na);
+  if (p.axes[p.d].extent < line / narrower || (na % tile != 0 && na < 4 * tile)) return;
+  p.tile_a = tile;
+  p.tile_d = 2 * line / narrower;
+}
+
 void choose_blocks(Plan& p, Kind kind) noexcept {
   const std::int64_t wider = p.in > p.out ? p.in : p.out;
   const std::int64_t most = block_bytes / wider;
@@ -438,7 +454,7 @@ void choose_blocks(Plan& p, Kind kind) noexcept {
     p.block[i] = b;
   };
   if (kind == Kind::transpose || kind == Kind::each) {
-    grow(p.a, line / p.in);
+    grow(p.a, p.tile_a > 0 ? p.tile_a : line / p.in);
     grow(p.d, run_bytes / p.out);
     // Short runs of the target, then of the source, are completed by the axes that continue them.
     std::int64_t run = p.block[p.d] * p.out;
@@ -532,16 +548,13 @@ void cast_boxes(const CastJob& job, char* to, const char* from, const Axis* axes
   }
   const std::int64_t touched = at_most(reach, total * (p.in > line ? p.in : line));
   p.ahead = total * p.in >= far;
+  p.tile_ahead = !p.ahead ? 0 : kind == Kind::gather && p.a < 0 && p.n > 1 ? p.axes[p.n - 2].from : 4 * line;
   p.stream = p.axes[p.d].to == p.out && total * p.out + touched >= at_most(last_cache(), std::int64_t{32} << 20);
   bool lines = line % p.out == 0 && reinterpret_cast<std::uintptr_t>(to) % static_cast<std::uintptr_t>(p.out) == 0;
   for (int i = 0; i < p.n; ++i) lines = lines && (i == p.d || p.axes[i].to % line == 0);
   if (kind == Kind::transpose || kind == Kind::each) p.stream = p.stream && lines;
+  choose_tiles(p, kind);
   choose_blocks(p, kind);
-  p.tile_a = p.tile_d = 0;
-  if (kind == Kind::transpose && p.in <= 16 && p.out <= 16) {
-    p.tile_a = line / p.in;
-    p.tile_d = 2 * line / (p.in < p.out ? p.in : p.out);
-  }
   if (lines) align(p, p.d, p.to, p.out);
   if (p.a >= 0) {
     bool source_lines = true;
