@@ -1,57 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // An array of any strides is cast in blocks that fit into the first cache: a block of the source is moved together in
-// the order in which the target lies, by the kernels of moves, cast in one run, and written run by run. As in moves, a
-// block touches whole cache lines on both sides where it can, blocks are walked in the order of the source, whose lines
-// are asked for ahead of time, and what is large goes past the caches.
+// the order in which the target lies, by the kernels of moves, cast in one run, and written run by run; past the caches
+// where it is large. None of the three waits for memory to be read, so the lines of later blocks are asked for
+// meanwhile.
 #include <cstring>
 
-#include "src/copy/caches.h"
-#include "src/copy/cast_layouts.h"
-#include "src/copy/move_kernels.h"
+#include "src/copy/cast_plan.h"
+#include "src/copy/move.h"
 #include "src/copy/threads.h"
 
 namespace anyarray {
 namespace {
 
+using Plan = CastPlan;
+
 constexpr std::int64_t line = 64;
-/// Of a block on each side, at most.
-constexpr std::int64_t block_bytes = std::int64_t{16} << 10;
-/// Items that lie next to each other on both sides and are fewer are moved as one element; more are cast as they lie.
-constexpr std::int64_t least_row = 16;
-/// From so many bytes on, what is read next is asked for: it lies beyond the second cache.
-constexpr std::int64_t far = std::int64_t{512} << 10;
-/// As far in front lines are asked for: as many as one second cache holds of lines a power of two apart.
+/// As far in front lines are asked for: as many as a second cache holds of lines a power of two apart.
 constexpr std::int64_t lines_ahead = 64;
-/// A block's run of the target, where it can be chosen: pairs of lines and more keep memory's pages open.
-constexpr std::int64_t run_bytes = 512;
 /// Runs of the target that are shorter aren't worth a kernel's call each: they are cast together, and then copied.
 constexpr std::int64_t least_run = 32;
+/// Up to so many items are moved one by one, without a plan.
+constexpr std::int64_t few = 32;
 
 std::int64_t at_most(std::int64_t a, std::int64_t b) noexcept { return a < b ? a : b; }
 std::int64_t parts_of(std::int64_t n, std::int64_t each) noexcept { return (n + each - 1) / each; }
-
-/// Which cast is how done. Elements are what is moved: an item, or a few that lie next to each other on both sides.
-struct Plan {
-  const CastJob* job;
-  char* to;
-  const char* from;
-  const MoveKernels* moves;
-  const CastKernels* casts;
-  TileKernel kernel;     ///< what moves elements together; null: they are cast from where they lie, along d
-  std::int64_t items;    ///< of an element
-  std::int64_t in, out;  ///< bytes of an element
-  int n;
-  int a, d;                     ///< along which the source and the target lie densest; a < 0: both along d
-  bool stream;                  ///< past the caches, which couldn't hold the target
-  std::int64_t tile_ahead;      ///< see Tile
-  bool ahead;                   ///< see Ahead
-  std::int64_t tile_a, tile_d;  ///< see cast_tiles(); 0: blocks aren't made of tiles
-  Axis axes[max_axes];
-  std::int64_t block[max_axes];  ///< elements of a block along each axis
-  std::int64_t shift[max_axes];  ///< elements that the first block lacks
-  std::int64_t blocks[max_axes];
-  int order[max_axes];  ///< the axes, the outermost loop over blocks first
-};
 
 /// Where a block starts, and how many elements it has along each axis.
 struct Block {
@@ -388,187 +360,34 @@ void cast_part(void* what, std::int64_t begin, std::int64_t end) noexcept {
   if (p.stream) p.moves->fence();
 }
 
-enum class Kind : std::uint8_t { rows, gather, weave, split, transpose, each, any };
-
-/// Which kernel moves elements along d and, where there is a second axis, a.
-Kind kind_of(const Plan& p) noexcept {
-  const Axis& d = p.axes[p.d];
-  if (d.to == p.out && d.from == p.in) return Kind::rows;
-  const int s = index_of_size(static_cast<std::size_t>(p.in));
-  if (s < 0) return Kind::any;
-  if (p.a < 0) return Kind::gather;
-  const Axis& a = p.axes[p.a];
-  const bool near = static_cast<std::int64_t>(magnitude(d.from)) <= p.moves->near[s] * p.in;
-  if (a.from != p.in) return near ? Kind::gather : Kind::each;
-  if (d.extent <= p.moves->strands[s] && p.a == p.n - 2) return Kind::weave;
-  if (a.extent <= p.moves->strands[s] && d.from == a.extent * p.in) return Kind::split;
-  return near && a.extent * p.in < 16 ? Kind::gather : Kind::transpose;
-}
-
-TileKernel kernel_of(const Plan& p, Kind kind) noexcept {
-  const int s = index_of_size(static_cast<std::size_t>(p.in));
-  switch (kind) {
-    case Kind::gather:
-      return p.moves->gather[s];
-    case Kind::weave:
-      return p.moves->weave[s];
-    case Kind::split:
-      return p.moves->split[s];
-    case Kind::transpose:
-      return p.moves->transpose[s];
-    case Kind::each:
-      return p.moves->each[s];
-    case Kind::any:
-      return p.moves->any;
-    default:
-      return nullptr;
+/// Sides of few items: gathered, cast, and put where they belong.
+void cast_few(const CastJob& job, char* to, const char* from, const Axis* axes, int n, std::int64_t items) noexcept {
+  const Chain& c = job.chain;
+  Scratch room;
+  Axis in[max_axes];
+  Axis out[max_axes];
+  Axis next{1, bytes_to(c), bytes_from(c)};
+  for (int i = n - 1; i >= 0; --i) {
+    in[i] = {axes[i].extent, next.from, axes[i].from};
+    out[i] = {axes[i].extent, axes[i].to, next.to};
+    next.to *= axes[i].extent;
+    next.from *= axes[i].extent;
   }
-}
-
-/// Lines along both axes, or all of a where the source's rows are short and follow each other. Not where much of the
-/// last tile would be missing.
-void choose_tiles(Plan& p, Kind kind) noexcept {
-  p.tile_a = p.tile_d = 0;
-  if (kind != Kind::transpose) return;
-  const std::int64_t narrower = p.in < p.out ? p.in : p.out;
-  const std::int64_t na = p.axes[p.a].extent;
-  const std::int64_t whole = na * p.in <= 4 * line && p.axes[p.d].from == na * p.in ? na : line / p.in;
-  const std::int64_t tile = at_most(whole, na);
-  if (p.axes[p.d].extent < line / narrower || (na % tile != 0 && na < 4 * tile)) return;
-  p.tile_a = tile;
-  p.tile_d = 2 * line / narrower;
-}
-
-void choose_blocks(Plan& p, Kind kind) noexcept {
-  const std::int64_t wider = p.in > p.out ? p.in : p.out;
-  const std::int64_t most = block_bytes / wider;
-  std::int64_t volume = 1;
-  for (int i = 0; i < p.n; ++i) {
-    p.block[i] = 1;
-    p.shift[i] = 0;
-  }
-  const auto grow = [&](int i, std::int64_t want) {
-    std::int64_t b = at_most(at_most(want, p.axes[i].extent), most / (volume / p.block[i]));
-    if (b < p.block[i]) b = p.block[i];
-    volume = volume / p.block[i] * b;
-    p.block[i] = b;
-  };
-  if (kind == Kind::transpose || kind == Kind::each) {
-    grow(p.a, p.tile_a > 0 ? p.tile_a : line / p.in);
-    grow(p.d, run_bytes / p.out);
-    // Short runs of the target, then of the source, are completed by the axes that continue them.
-    std::int64_t run = p.block[p.d] * p.out;
-    for (int i = p.n - 1; i >= 0 && run < run_bytes; --i) {
-      if (i != p.d) grow(i, parts_of(run_bytes, run));
-      if (i != p.d) run *= p.block[i];
-    }
-    run = p.in;
-    for (int k = p.n - 1; k >= 0 && run < line; --k) {
-      const int i = p.order[k];
-      if (p.axes[i].from == 0) continue;
-      grow(i, parts_of(line, run));
-      run *= p.block[i];
-    }
-    for (int k = p.n - 1; k >= 0 && 2 * volume <= most; --k) {
-      grow(p.order[k], p.block[p.order[k]] * (most / volume));
-    }
-    return;
-  }
-  if (kind == Kind::split) grow(p.a, p.axes[p.a].extent);
-  grow(p.d, most);
-  for (int i = p.n - 1; i >= 0; --i) grow(i, most);
-}
-
-/// Lets blocks along an axis begin where a cache line does, as far as elements do.
-void align(Plan& p, int i, const void* base, std::int64_t step) noexcept {
-  const auto over = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(base) % line);
-  if (step <= 0 || over == 0 || over % step != 0 || p.block[i] >= p.axes[i].extent) return;
-  p.shift[i] = over / step;
-  if (p.shift[i] >= p.block[i]) p.shift[i] = 0;
-}
-
-/// What lies next to each other on both sides becomes an element where it is short.
-void join_items(Plan& p) noexcept {
-  p.items = 1;
-  p.in = bytes_from(p.job->chain);
-  p.out = bytes_to(p.job->chain);
-  const Axis& inner = p.axes[p.n - 1];
-  if (inner.to != p.out || inner.from != p.in || inner.extent >= least_row) return;
-  p.items = inner.extent;
-  p.in *= p.items;
-  p.out *= p.items;
-  --p.n;
+  move_elements(room.source, from, in, n, {static_cast<std::size_t>(bytes_from(c)), job.turn_from});
+  run_steps(c, 0, c.steps, room.target, room.source, items, room);
+  move_elements(to, room.target, out, n, {static_cast<std::size_t>(bytes_to(c)), job.turn_to});
 }
 
 }  // namespace
 
 void cast_boxes(const CastJob& job, char* to, const char* from, const Axis* axes, int n) noexcept {
+  std::int64_t items = 1;
+  for (int i = 0; i < n; ++i) items *= axes[i].extent;
+  if (items <= few) return cast_few(job, to, from, axes, n, items);
   Plan p;
-  p.job = &job;
-  p.to = to;
-  p.from = from;
-  p.moves = &move_kernels();
-  p.casts = &cast_kernels();
-  p.n = n;
-  for (int i = 0; i < n; ++i) {
-    p.axes[i] = axes[i];
-    p.order[i] = i;
-  }
-  join_items(p);
-  p.d = p.n - 1;
-  p.a = p.d;
-  std::int64_t total = 1;
-  for (int i = p.n - 1; i >= 0; --i) {
-    const Axis& axis = p.axes[i];
-    total *= axis.extent;
-    if (axis.from != 0 && (p.axes[p.a].from == 0 || magnitude(axis.from) < magnitude(p.axes[p.a].from))) p.a = i;
-  }
-  if (p.a == p.d || p.axes[p.d].from == 0) p.a = -1;
-  if (p.a >= 0 && p.axes[p.a].from < 0) {  // kernels read forwards, and write rows in any order
-    Axis& a = p.axes[p.a];
-    p.to += a.to * (a.extent - 1);
-    p.from += a.from * (a.extent - 1);
-    a = {a.extent, -a.to, -a.from};
-  }
-  const Kind kind = kind_of(p);
-  p.kernel = kernel_of(p, kind);
-  if (kind == Kind::rows) p.a = -1;
-  if (p.a >= 0) {  // the longest steps of the source first
-    for (int i = 0; i < p.n; ++i) {
-      int k = i;
-      for (; k > 0 && magnitude(p.axes[p.order[k - 1]].from) < magnitude(p.axes[i].from); --k) {
-        p.order[k] = p.order[k - 1];
-      }
-      p.order[k] = i;
-    }
-  }
-  std::int64_t reach = p.in;  // of the source
-  for (int i = 0; i < p.n; ++i) {
-    reach += (p.axes[i].extent - 1) * static_cast<std::int64_t>(magnitude(p.axes[i].from));
-  }
-  const std::int64_t touched = at_most(reach, total * (p.in > line ? p.in : line));
-  p.ahead = total * p.in >= far;
-  p.tile_ahead = !p.ahead ? 0 : kind == Kind::gather && p.a < 0 && p.n > 1 ? p.axes[p.n - 2].from : 4 * line;
-  p.stream = p.axes[p.d].to == p.out && total * p.out + touched >= at_most(last_cache(), std::int64_t{32} << 20);
-  bool lines = line % p.out == 0 && reinterpret_cast<std::uintptr_t>(to) % static_cast<std::uintptr_t>(p.out) == 0;
-  for (int i = 0; i < p.n; ++i) lines = lines && (i == p.d || p.axes[i].to % line == 0);
-  if (kind == Kind::transpose || kind == Kind::each) p.stream = p.stream && lines;
-  choose_tiles(p, kind);
-  choose_blocks(p, kind);
-  if (lines) align(p, p.d, p.to, p.out);
-  if (p.a >= 0) {
-    bool source_lines = true;
-    for (int i = 0; i < p.n; ++i) source_lines = source_lines && (i == p.a || p.axes[i].from % line == 0);
-    if (source_lines) align(p, p.a, p.from, p.axes[p.a].from);
-  }
-  std::int64_t count = 1;
-  std::int64_t volume = 1;
-  for (int i = 0; i < p.n; ++i) {
-    p.blocks[i] = parts_of(p.axes[i].extent + p.shift[i], p.block[i]);
-    count *= p.blocks[i];
-    volume *= p.block[i];
-  }
-  in_parts(count, (1 << 16) / (volume * p.in) + 1, total * (p.in + p.out), cast_part, &p);
+  plan_cast(&p, job, to, from, axes, n);
+  const std::int64_t bytes = p.total * (p.in + p.out);
+  in_parts(p.count, (1 << 17) / (bytes / p.count + 1) + 1, bytes, cast_part, &p);
 }
 
 }  // namespace anyarray
