@@ -60,10 +60,10 @@ TileKernel kernel_of(const CastPlan& p, Kind kind) noexcept {
 }
 
 /// Lines along both axes, or all of a where the source's rows are short and follow each other. Not where much of the
-/// last tile would be missing.
+/// last tile would be missing, nor where the target has gaps along d.
 void choose_tiles(CastPlan& p, Kind kind) noexcept {
   p.tile_a = p.tile_d = 0;
-  if (kind != Kind::transpose) return;
+  if (kind != Kind::transpose || p.axes[p.d].to != p.out) return;
   const std::int64_t narrower = p.in < p.out ? p.in : p.out;
   const std::int64_t na = p.axes[p.a].extent;
   const std::int64_t whole = na * p.in <= 4 * line && p.axes[p.d].from == na * p.in ? na : line / p.in;
