@@ -39,7 +39,7 @@ void flat_block(const Flat& flat, char* to, const char* from, std::int64_t n, bo
   if (flat.job.turn_to > 1) {
     turn_items(to, scratch.target, n, bytes_to(c), flat.job.turn_to);
   } else if (stream) {
-    cast_kernels().stream(to, scratch.target, n * bytes_to(c), 0);
+    cast_kernels().stream(to, 0, scratch.target, 1, n * bytes_to(c));
   }
 }
 
@@ -94,14 +94,21 @@ void cast_elements(const Descriptor& to, const Descriptor& from) noexcept {
   job.turn_from = from.dtype.swapped() ? swap_unit(from.dtype) : 1;
   job.turn_to = to.dtype.swapped() ? swap_unit(to.dtype) : 1;
   job.block = chain_block(c);
-  char* const target = static_cast<char*>(to.data);
-  const char* const source = static_cast<const char*>(from.data);
+  char* target = static_cast<char*>(to.data);
+  const char* source = static_cast<const char*>(from.data);
   if (to.c_contiguous() && from.c_contiguous()) return cast_flat(job, target, source, from.size() * c.items);
   if (c.packed_from || c.packed_to) return cast_bits(job, to, from);
   Axis axes[max_axes];
   int n = 0;
   for (int i = 0; i < from.ndim; ++i) {
-    if (from.shape[i] > 1) axes[n++] = {from.shape[i], to.strides[i], from.strides[i]};
+    Axis axis{from.shape[i], to.strides[i], from.strides[i]};
+    if (axis.extent == 1) continue;
+    if (axis.to < 0) {  // backwards on both sides instead
+      target += axis.to * (axis.extent - 1);
+      source += axis.from * (axis.extent - 1);
+      axis = {axis.extent, -axis.to, -axis.from};
+    }
+    axes[n++] = axis;
   }
   if (c.items > 1) axes[n++] = {c.items, bytes_to(c), bytes_from(c)};
   n = arrange(axes, n);

@@ -54,19 +54,26 @@ ANYARRAY_INLINE void store_words(char* p, I32 v) noexcept {
                                          -1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 4, 5, 8, 9, 12, 13);
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), packed(v, order));
 }
-ANYARRAY_INLINE bool any(I32 mask) noexcept { return _mm256_movemask_ps(reinterpret_cast<__m256>(mask)) != 0; }
+ANYARRAY_INLINE bool any_nan(F32 v) noexcept { return _mm256_movemask_ps(reinterpret_cast<__m256>(v != v)) != 0; }
 ANYARRAY_INLINE F32 widened_halves(const char* p) noexcept {
   return reinterpret_cast<F32>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 }
+ANYARRAY_INLINE __m128i halves_of(F32 v) noexcept {
+  return _mm256_cvtps_ph(reinterpret_cast<__m256>(v), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
 ANYARRAY_INLINE I32 nearest_halves(F32 v) noexcept {
-  const __m128i halves = _mm256_cvtps_ph(reinterpret_cast<__m256>(v), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  return reinterpret_cast<I32>(_mm256_cvtepu16_epi32(halves));
+  return reinterpret_cast<I32>(_mm256_cvtepu16_epi32(halves_of(v)));
+}
+ANYARRAY_INLINE void store_nearest_halves(char* p, F32 v) noexcept {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), halves_of(v));
 }
 
-void stream(char* to, const char* from, std::int64_t n, std::uint64_t) noexcept {
-  for (std::int64_t i = 0; i < n; i += 32) {
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i),
-                        _mm256_load_si256(reinterpret_cast<const __m256i*>(from + i)));
+void stream(char* to, std::int64_t step, const char* from, std::int64_t rows, std::int64_t bytes) noexcept {
+  for (; rows > 0; --rows, to += step, from += bytes) {
+    for (std::int64_t i = 0; i < bytes; i += 32) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i),
+                          _mm256_load_si256(reinterpret_cast<const __m256i*>(from + i)));
+    }
   }
 }
 

@@ -48,14 +48,21 @@ ANYARRAY_INLINE void store_bytes(char* p, I32 v) noexcept {
 ANYARRAY_INLINE void store_words(char* p, I32 v) noexcept {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_maskz_cvtepi32_epi16(0xffff, reinterpret_cast<__m512i>(v)));
 }
-ANYARRAY_INLINE bool any(I32 mask) noexcept { return _mm512_movepi32_mask(reinterpret_cast<__m512i>(mask)) != 0; }
+ANYARRAY_INLINE bool any_nan(F32 v) noexcept {
+  const __m512 all = reinterpret_cast<__m512>(v);
+  return _mm512_cmp_ps_mask(all, all, _CMP_UNORD_Q) != 0;
+}
 ANYARRAY_INLINE F32 widened_halves(const char* p) noexcept {
   return reinterpret_cast<F32>(_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))));
 }
+ANYARRAY_INLINE __m256i halves_of(F32 v) noexcept {
+  return _mm512_maskz_cvtps_ph(0xffff, reinterpret_cast<__m512>(v), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
 ANYARRAY_INLINE I32 nearest_halves(F32 v) noexcept {
-  const __m256i halves =
-      _mm512_maskz_cvtps_ph(0xffff, reinterpret_cast<__m512>(v), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  return reinterpret_cast<I32>(_mm512_maskz_cvtepu16_epi32(0xffff, halves));
+  return reinterpret_cast<I32>(_mm512_maskz_cvtepu16_epi32(0xffff, halves_of(v)));
+}
+ANYARRAY_INLINE void store_nearest_halves(char* p, F32 v) noexcept {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), halves_of(v));
 }
 
 /// As in the body: cut, and the last bit set where something was cut off.
@@ -93,9 +100,11 @@ void pack(char* to, const char* from, std::int64_t n, std::uint64_t) noexcept {
   }
 }
 
-void stream(char* to, const char* from, std::int64_t n, std::uint64_t) noexcept {
-  for (std::int64_t i = 0; i < n; i += 64) {
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), _mm512_load_si512(from + i));
+void stream(char* to, std::int64_t step, const char* from, std::int64_t rows, std::int64_t bytes) noexcept {
+  for (; rows > 0; --rows, to += step, from += bytes) {
+    for (std::int64_t i = 0; i < bytes; i += 64) {
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), _mm512_load_si512(from + i));
+    }
   }
 }
 

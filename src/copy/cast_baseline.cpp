@@ -66,21 +66,23 @@ ANYARRAY_INLINE void store_bytes(char* p, I32 v) noexcept {
   store_as<std::int8_t>(p, v);
 #endif
 }
-ANYARRAY_INLINE bool any(I32 mask) noexcept {
+ANYARRAY_INLINE bool any_nan(F32 v) noexcept {
+  const I32 mask = v != v;
   std::int64_t parts[2];
   __builtin_memcpy(parts, &mask, sizeof mask);
   return (parts[0] | parts[1]) != 0;
 }
 
-/// To an address that is a multiple of 16.
-void stream(char* to, const char* from, std::int64_t n, std::uint64_t) noexcept {
+void stream(char* to, std::int64_t step, const char* from, std::int64_t rows, std::int64_t bytes) noexcept {
+  for (; rows > 0; --rows, to += step, from += bytes) {
 #if defined(__SSE2__)
-  for (std::int64_t i = 0; i < n; i += 16) {
-    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_load_si128(reinterpret_cast<const __m128i*>(from + i)));
-  }
+    for (std::int64_t i = 0; i < bytes; i += 16) {
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_load_si128(reinterpret_cast<const __m128i*>(from + i)));
+    }
 #else
-  __builtin_memcpy(to, from, static_cast<std::size_t>(n));
+    __builtin_memcpy(to, from, static_cast<std::size_t>(bytes));
 #endif
+  }
 }
 
 #define ANYARRAY_CAST_WITHOUT_F16C

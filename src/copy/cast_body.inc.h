@@ -239,22 +239,22 @@ ANYARRAY_INLINE I32 brain_of(F32 v) noexcept {
 #if defined(ANYARRAY_CAST_WITHOUT_F16C)
 ANYARRAY_INLINE F32 load_halves(const char* p) noexcept { return decoded<HalfFormat>(load_words<std::uint16_t>(p)); }
 ANYARRAY_INLINE I32 nearest_halves(F32 v) noexcept { return encoded<HalfFormat>(v); }
+ANYARRAY_INLINE void store_nearest_halves(char* p, F32 v) noexcept { store_words(p, nearest_halves(v)); }
 #else
 ANYARRAY_INLINE F32 load_halves(const char* p) noexcept {
   const F32 v = widened_halves(p);  // which quiets NaN
-  return any(v != v) ? decoded<HalfFormat>(load_words<std::uint16_t>(p)) : v;
+  return any_nan(v) ? decoded<HalfFormat>(load_words<std::uint16_t>(p)) : v;
 }
 #endif
 /// NaN keep the upper bits of their payload.
 ANYARRAY_INLINE void store_halves(char* p, F32 v) noexcept {
-  I32 code = nearest_halves(v);
-  if (any(v != v)) code = with_payload(code, v);
-  store_words(p, code);
+  if (!any_nan(v)) return store_nearest_halves(p, v);
+  store_words(p, with_payload(nearest_halves(v), v));
 }
 ANYARRAY_INLINE HalfI64 payload_of(HalfF64 v) noexcept { return (reinterpret_cast<HalfI64>(v) >> 42) & 0x3ff; }
 /// The same of float64, which `v` is in float32, but that NaN were quieted on the way.
 ANYARRAY_INLINE void store_halves(char* p, F32 v, F64 wide) noexcept {
-  if (!any(v != v)) return store_words(p, nearest_halves(v));
+  if (!any_nan(v)) return store_nearest_halves(p, v);
   const I32 payload = low_parts(payload_of(wide.lo), payload_of(wide.hi));
   const I32 nan = choose(payload == 0, splat(1), payload) | 0x7c00 | ((bits_of(v) >> 16) & 0x8000);
   store_words(p, choose(v != v, nan, nearest_halves(v)));
@@ -334,14 +334,15 @@ ANYARRAY_INLINE void put(char* p, V v) noexcept {
     } else if constexpr (is_float<V>) {
       store_halves(p, v);
     } else {
-      store_words(p, nearest_halves(to_f32(v)));
+      store_nearest_halves(p, to_f32(v));
     }
   } else if constexpr (to == NumberType::f32) {
     store(p, to_f32(v));
   } else if constexpr (to == NumberType::f64) {
     store(p, to_f64(v));
   } else {
-    store_words(p, is_float<V> ? brain_of(to_f32(v)) : nearest_brain(to_f32(v)));
+    const F32 near = to_f32(v);
+    store_words(p, is_float<V> && any_nan(near) ? brain_of(near) : nearest_brain(near));
   }
 }
 
@@ -365,7 +366,7 @@ void cast<NumberType::f16, NumberType::f64>(char* out, const char* in, std::int6
   for (std::int64_t i = 0; i < n; i += lanes) {
     const F32 v = load_halves(in + 2 * i);
     F64 wide = to_f64(v);
-    if (any(v != v)) {
+    if (any_nan(v)) {
       wide = {with_payload(wide.lo, low_half(bits_of(v))), with_payload(wide.hi, high_half(bits_of(v)))};
     }
     store(out + 8 * i, wide);

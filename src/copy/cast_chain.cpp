@@ -199,8 +199,10 @@ void run_step(const Chain& c, int step, char* to, const char* from, std::int64_t
     return run(to + again * out / 8, from + again * in / 8, kernel_step, arg);
   }
   constexpr std::size_t room = kernel_step * 32;
-  alignas(64) char source[room] = {};
+  alignas(64) char source[room];
   alignas(64) char target[room];
+  constexpr char zeros[16] = {};  // in the items that there aren't
+  for (std::int64_t i = 0; i < kernel_step * in / 8; i += 16) std::memcpy(source + i, zeros, sizeof zeros);
   std::memcpy(source, from + most * in / 8, static_cast<std::size_t>((rest * in + 7) / 8));
   run(target, source, kernel_step, arg);
   char* const end = to + most * out / 8;
@@ -215,14 +217,15 @@ void run_step(const Chain& c, int step, char* to, const char* from, std::int64_t
 std::int64_t chain_block(const Chain& c) noexcept {
   std::int64_t widest = 8;
   for (int i = 0; i <= c.steps; ++i) widest = c.bits[i] > widest ? c.bits[i] : widest;
-  const std::int64_t most = Scratch::size * 8 / widest;
-  return most < 2048 ? most : 2048;
+  std::int64_t n = 2048;
+  while (n * widest > Between::size * 8) n /= 2;
+  return n;
 }
 
 void run_steps(const Chain& c, int first, int last, char* to, const char* from, std::int64_t n,
-               Scratch& scratch) noexcept {
+               Between& room) noexcept {
   for (int i = first; i < last; ++i) {
-    char* const target = i + 1 == last ? to : scratch.between[i % 2];
+    char* const target = i + 1 == last ? to : room.between[i % 2];
     run_step(c, i, target, from, n);
     from = target;
   }

@@ -33,18 +33,20 @@ inline std::int64_t bytes_to(const Chain& c) noexcept { return c.bits[c.steps] /
 /// the bits of others stay.
 void run_step(const Chain& c, int step, char* to, const char* from, std::int64_t n) noexcept;
 
-/// Room for what lies between steps, and for two blocks more.
-struct Scratch {
+/// Room for what lies between steps.
+struct Between {
   static constexpr std::int64_t size = 8192;
   alignas(64) char between[2][size];
+};
+/// And for two blocks more.
+struct Scratch : Between {
   alignas(64) char source[size];
-  alignas(64) char target[size + 64];  ///< and up to a cache line before it
+  alignas(64) char target[size];
 };
 /// How many items all steps turn at once: a multiple of kernel_step, and no more than fit into a part of Scratch.
 std::int64_t chain_block(const Chain& c) noexcept;
 
 /// The steps from `first` on up to `last`, that one not included, over a block.
-void run_steps(const Chain& c, int first, int last, char* to, const char* from, std::int64_t n,
-               Scratch& scratch) noexcept;
+void run_steps(const Chain& c, int first, int last, char* to, const char* from, std::int64_t n, Between& room) noexcept;
 
 }  // namespace anyarray

@@ -17,12 +17,17 @@ inline constexpr int narrow_count = 11;
 using Kernel = void (*)(char* to, const char* from, std::int64_t n, std::uint64_t arg) noexcept;
 inline constexpr std::int64_t kernel_step = 16;
 
+/// Moves rows of `bytes`, a multiple of 64, past the caches to multiples of 64, `step` apart; `from`, a multiple of 64
+/// too, has one after the other.
+using LineKernel = void (*)(char* to, std::int64_t step, const char* from, std::int64_t rows,
+                            std::int64_t bytes) noexcept;
+
 struct CastKernels {
   Kernel cast[number_count][number_count];  ///< [from][to]; null where nothing changes
   Kernel decode[narrow_count];              ///< to float32
   Kernel encode[narrow_count];              ///< of float32
   Kernel whole[number_count];  ///< float32 that were narrow, to integers: NaN become 0, infinities the last there is
-  Kernel stream;               ///< moves n bytes past the caches to a multiple of 16
+  LineKernel stream;
 };
 
 extern const CastKernels cast_kernels_baseline;

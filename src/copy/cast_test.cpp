@@ -283,7 +283,8 @@ struct Laid {
 
 bool has_gaps(DType t) { return !t.packed(); }  // what is packed lies in C order only
 
-void check_layouts(DType to, DType from, const Ints& shape, bool transposed_from, bool transposed_to, int step) {
+void check_layouts(DType to, DType from, const Ints& shape, bool transposed_from, bool transposed_to, int step,
+                   int step_to = -1) {
   std::int64_t n = 1;
   for (const std::int64_t extent : shape) n *= extent;
   const Bytes in = numbers(from, n);
@@ -291,7 +292,7 @@ void check_layouts(DType to, DType from, const Ints& shape, bool transposed_from
   const auto from_size = static_cast<std::size_t>(from.itemsize());
   const auto to_size = static_cast<std::size_t>(to.itemsize());
   Laid source(from, shape, transposed_from, step);
-  Laid target(to, shape, transposed_to, step);
+  Laid target(to, shape, transposed_to, step_to < 0 ? step : step_to);
   Ints dense(shape.size());
   c_strides(static_cast<int>(shape.size()), shape.data(), from.itemsize(), dense.data());
   if (has_gaps(from)) {
@@ -365,9 +366,12 @@ void test_large() {
   for (const auto& pair : pairs) {
     for (const bool transposed : {false, true}) {
       check_layouts(pair[1], pair[0], {701, 611}, transposed, false, 1);
+      check_layouts(pair[1], pair[0], {140, 311}, transposed, false, 1, 3);
       check_layouts(pair[1], pair[0], {701, 3, 50}, transposed, true, 2);
     }
   }
+  check_layouts(f16, f32, {1040, 8256}, true, false, 1);  // past the caches, whose lines begin within a tile
+  check_layouts(of<double>(), f16, {3, 5, 300, 700}, true, false, 1);
   const std::int64_t n = last_cache() / 5 + 13;
   Bytes in(static_cast<std::size_t>(n) * 4);
   for (std::int64_t i = 0; i < n; ++i) {
