@@ -17,6 +17,9 @@ enum Need : unsigned {
   need_share = 16  ///< copy=False, and the producer has copied
 };
 
+constexpr const char* out_was_given = "out was given";
+constexpr const char* no_memory_to_show = "Python objects have no memory that an array could show";
+
 /// A producer's copy, made for this call and known to nobody else.
 bool is_fresh(const Descriptor& d) noexcept {
   return (d.flags & (flag_copied | flag_copied_unknown | flag_readonly)) == flag_copied;
@@ -64,7 +67,7 @@ PyObject* need_words(State& s, unsigned all, const Descriptor& d, const AsArray&
                                       : "order F was asked for, the array isn't column-major without gaps"));
   }
   if (ok && (all & need_copy) != 0) ok = add(words.get(), PyUnicode_FromString("copy=True"));
-  if (ok && (all & need_out) != 0) ok = add(words.get(), PyUnicode_FromString("out was given"));
+  if (ok && (all & need_out) != 0) ok = add(words.get(), PyUnicode_FromString(out_was_given));
   if (ok && (all & need_share) != 0) {
     ok = add(words.get(), PyUnicode_FromFormat("what came over %s is a copy", protocol_rows[row].name));
   }
@@ -225,6 +228,14 @@ class Run {
     return account_->facts && account_->reasons;
   }
 
+  /// Of objects that were copied to memory that `d` describes.
+  bool note_objects(const Descriptor& d, ObjectKind kind, const char* reason) noexcept {
+    account_->facts = facts_of(d, kind == ObjectKind::scalar ? "scalar" : "sequence");
+    account_->reasons = Ref(PyList_New(0));
+    account_->way = "copied";
+    return account_->facts && account_->reasons && add(account_->reasons.get(), PyUnicode_FromString(reason));
+  }
+
   Ref facts_of(const Descriptor& d, const char* row) noexcept {
     return Ref(Py_BuildValue("(zNNNN)", row, tuple_of(d.shape, d.ndim), dtype_object(s_, d.dtype),
                              device_object(s_, d.device), PyBool_FromLong(d.readonly())));
@@ -295,16 +306,7 @@ class Run {
       return result;
     }
     if (!is_there(a->borrow.desc, kind)) return end(a, nullptr);
-    if (account_ != nullptr) {
-      account_->facts = facts_of(a->borrow.desc, kind == ObjectKind::scalar ? "scalar" : "sequence");
-      account_->reasons = Ref(PyList_New(0));
-      if (!account_->facts || !account_->reasons ||
-          !add(account_->reasons.get(),
-               PyUnicode_FromString("Python objects have no memory that an array could show"))) {
-        return end(a, nullptr);
-      }
-      account_->way = "copied";
-    }
+    if (account_ != nullptr && !note_objects(a->borrow.desc, kind, no_memory_to_show)) return end(a, nullptr);
     return array_adopt(s_, a);
   }
 
@@ -312,10 +314,10 @@ class Run {
   PyObject* objects_end(ObjectKind kind, Status status, Failure& why) noexcept {
     if (status != Status::ok) return raise_objects(s_, where(no_protocol, kind), status, why);
     if (asked_.out != nullptr) {
-      if (account_ != nullptr) account_->way = "copied";
+      if (account_ != nullptr && !note_objects(*target_, kind, out_was_given)) return nullptr;
       return Py_NewRef(asked_.out);
     }
-    const Ref words(PyUnicode_FromString("Python objects have no memory that an array could show"));
+    const Ref words(PyUnicode_FromString(no_memory_to_show));
     return words ? raise_refusal(s_, where(no_protocol, kind), "copy", words.get()) : nullptr;
   }
 

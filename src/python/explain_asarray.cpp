@@ -37,9 +37,9 @@ PyObject* explain_array(State& s, PyObject* obj, AsArray& asked) noexcept {
   if (!lines || !make) return nullptr;
   PyObject* const facts = account.facts ? account.facts.get() : Py_None;
   PyObject* const reasons = account.reasons ? account.reasons.get() : Py_None;
-  return PyObject_CallFunction(make.get(), "OsOOsOOOO", obj, account.way, policy.get(), words.get(),
+  return PyObject_CallFunction(make.get(), "OsOOsOOOOO", obj, account.way, policy.get(), words.get(),
                                preset_named(policy_of(s.cx, asked.request(), &storage)), facts, reasons, error.get(),
-                               lines.get());
+                               lines.get(), asked.out != nullptr ? Py_True : Py_False);
 }
 
 }  // namespace anyarray

@@ -175,38 +175,42 @@ PyMethodDef module_functions[] = {
      "Parameters\n----------\n"
      "obj : object\n    An array of any library, a number, or a nested sequence of numbers and arrays.\n"
      "dtype : None, DType, str, or a dtype of NumPy, torch, JAX or ml_dtypes\n    What the elements are to be; None: "
-     "as "
-     "they are.\n"
+     "as they are, and of Python objects the least that holds all.\n"
      "device : None, str, tuple, or Device\n    Where the result is to lie; memory isn't moved between devices.\n"
      "copy : None, True or False\n    None: only where it is needed. True: always. False: never.\n"
      "order : None, 'C', 'F' or 'A'\n    Memory order of the result. None, 'A': as it is; new memory is row-major, "
      "but column-major\n    where obj is.\n"
      "policy : None, str, list of str, or Policy\n    The order of tries, as of view().\n"
-     "casting : str\n    Which changes of dtype may be made: 'no', 'equiv', 'safe', 'same_kind', 'same_value', "
-     "'unsafe'.\n"
+     "casting : str\n    Which changes of dtype may be made: 'no', 'equiv', 'safe', 'same_kind', 'same_value', or "
+     "'unsafe', which is\n    what NumPy's asarray allows unasked.\n"
      "out : None or an array of any library\n    Writable memory of the host, of the same shape, that is filled and "
-     "returned.\n"
+     "returned. dtype, order and device are\n    then what it must be already; copy=False contradicts it.\n"
      "allow : str or iterable of str\n    Guards to waive: 'mask', 'grad', 'conj', 'neg'.\n\n"
      "Returns\n-------\n"
-     "Array\n    obj itself where it is an Array that needs no change; `out` where that was given.\n\n"
+     "Array\n    obj itself where it is an Array that needs no change; `out` where that was given. New memory belongs "
+     "to "
+     "it\n    alone; otherwise it keeps obj's memory alive until its release() or its end.\n\n"
      "Raises\n------\n"
      "CopyError\n    A copy is needed, and copy=False. A ValueError.\n"
-     "CastError\n    casting forbids the change, or a value doesn't fit. A TypeError; CastOverflowError for a number "
-     "out of range.\n"
-     "SequenceError\n    A ragged sequence, or one too deep. A ValueError.\n"
+     "CastError\n    casting forbids the change, or a value doesn't fit. A TypeError; CastOverflowError for a Python "
+     "int out of range.\n"
+     "SequenceError\n    A ragged sequence, one too deep, or an element that is no number. A ValueError.\n"
      "NotAnArrayError\n    obj is no array, number or sequence.\n"
      "ExchangeError\n    The base of these, and what view() raises.\n"
-     "ValueError, TypeError\n    A keyword is wrong, or contradicts another.\n"},
+     "ValueError, TypeError\n    A keyword is wrong, or contradicts another; `out` has another shape.\n"},
     {"explain_asarray", as_cfunction(explain_asarray), METH_FASTCALL | METH_KEYWORDS,
      "explain_asarray($module, obj, /, *, dtype=None, device=None, copy=None, order=None, policy=None, "
      "casting='same_kind', out=None, allow=())\n--\n\n"
      "What asarray() does with obj: over which protocol it is taken, and whether and why it is copied. Takes the same "
      "keywords;\nconverts, and drops the result (out is filled).\n\n"
      "Returns\n-------\n"
-     "Conversion\n    Its str() is for people.\n"},
+     "Conversion\n    Its str() is for people. An ExchangeError that asarray() raises is in it.\n\n"
+     "Raises\n------\n"
+     "ValueError, TypeError\n    As asarray(), for wrong keywords and shapes.\n"},
     {"copyto", as_cfunction(copyto), METH_FASTCALL | METH_KEYWORDS,
      "copyto($module, dst, src, /, *, casting='same_kind', policy=None, allow=())\n--\n\n"
-     "Writes the elements of src to dst, repeated where its shape asks for that. Overlapping memory is right.\n\n"
+     "Writes the elements of src to dst, repeated along dimensions of extent 1. The two may overlap.\n\n"
+     "Both are held for the call alone. Large copies give up the GIL.\n\n"
      "Parameters\n----------\n"
      "dst : object\n    An array of any library, in writable memory of the host.\n"
      "src : object\n    What asarray() takes.\n"
@@ -215,25 +219,35 @@ PyMethodDef module_functions[] = {
      "policy : None, str, list of str, or Policy\n    The order of tries for both.\n"
      "allow : str or iterable of str\n    Guards that are waived for both, as in view().\n\n"
      "Raises\n------\n"
+     "CastError\n    casting forbids the change of dtype, or a value doesn't fit.\n"
      "ExchangeError\n    As asarray(); or dst is read-only, no array, or not in memory of the host, or its elements "
-     "share memory. Nothing\n    was written.\n"
-     "ValueError\n    The shapes don't fit.\n"},
+     "share memory.\n"
+     "ValueError, TypeError\n    The shapes don't fit, or a keyword is wrong.\n\n"
+     "On every error nothing was written.\n"},
     {"empty", as_cfunction(empty), METH_VARARGS | METH_KEYWORDS,
      "empty($module, shape, /, dtype='float64', *, order='C')\n--\n\n"
      "New memory on the host, not initialised, writable, aligned to 64 bytes.\n\n"
      "Parameters\n----------\n"
      "shape : int or sequence of int\n    Extents in elements.\n"
      "dtype : None, DType, str, or a dtype of NumPy, torch, JAX or ml_dtypes\n    None: float64.\n"
-     "order : None, 'C' or 'F'\n    Memory order.\n\n"
-     "Returns\n-------\nArray\n"},
+     "order : None, 'C', 'F' or 'A'\n    Memory order; None and 'A' are 'C'.\n\n"
+     "Returns\n-------\nArray\n    The memory is freed with it, and what was made of it.\n\n"
+     "Raises\n------\n"
+     "ValueError\n    An extent below 0, more than 64 dimensions, an unknown dtype, or elements packed below a byte in "
+     "F "
+     "order.\n"
+     "MemoryError\n    So much memory isn't there.\n"},
     {"empty_like", as_cfunction(empty_like), METH_VARARGS | METH_KEYWORDS,
      "empty_like($module, x, /, *, dtype=None, order=None)\n--\n\n"
      "New memory as empty() makes it, of the shape, dtype and order of an array of any library.\n\n"
      "Parameters\n----------\n"
-     "x : object\n    In memory that the host can read.\n"
+     "x : object\n    An array, as view() takes it, in memory that the host can read; no sequence.\n"
      "dtype : None, DType, str, or a dtype of NumPy, torch, JAX or ml_dtypes\n    None: that of x.\n"
-     "order : None, 'C' or 'F'\n    None: column-major where x is so and not row-major, else row-major.\n\n"
-     "Returns\n-------\nArray\n"},
+     "order : None, 'C', 'F' or 'A'\n    None, 'A': column-major where x is so and not row-major, else row-major.\n\n"
+     "Returns\n-------\nArray\n\n"
+     "Raises\n------\n"
+     "ExchangeError\n    What view() raises for x.\n"
+     "ValueError, MemoryError\n    As empty().\n"},
     {"can_cast", as_cfunction(can_cast_objects), METH_VARARGS | METH_KEYWORDS,
      "can_cast($module, from_, to, /, casting='safe')\n--\n\n"
      "Whether copies turn one dtype into another under a rule, as NumPy's can_cast.\n\n"
@@ -241,14 +255,16 @@ PyMethodDef module_functions[] = {
      "from_, to : dtype or Array\n    Anything that view() takes as dtype.\n"
      "casting : str\n    'no', 'equiv', 'safe', 'same_kind', 'same_value' (which looks at values later) or "
      "'unsafe'.\n\n"
-     "Returns\n-------\nbool\n"},
+     "Returns\n-------\nbool\n\n"
+     "Raises\n------\nValueError, TypeError\n    No dtype, or no such rule.\n"},
     {"promote_types", promote_types, METH_VARARGS,
      "promote_types($module, a, b, /)\n--\n\n"
      "The smallest dtype that both can be cast to, as the array API standard and NumPy have it.\n\n"
      "Parameters\n----------\n"
      "a, b : dtype or Array\n    Anything that view() takes as dtype.\n\n"
-     "Returns\n-------\nDType\n\n"
-     "Raises\n------\nTypeError\n    There is none.\n"},
+     "Returns\n-------\nDType\n    In the machine's byte order.\n\n"
+     "Raises\n------\nTypeError\n    There is none, or an argument is no dtype.\n"
+     "ValueError\n    A name that is no dtype's.\n"},
     {"get_num_threads", get_num_threads, METH_NOARGS,
      "get_num_threads($module, /)\n--\n\nOn how many threads copies of a megabyte and more may run.\n\n"
      "Returns\n-------\nint\n"},
@@ -256,9 +272,11 @@ PyMethodDef module_functions[] = {
      "set_num_threads($module, n, /)\n--\n\n"
      "Sets on how many threads copies of a megabyte and more may run, in this process.\n\n"
      "Parameters\n----------\n"
-     "n : int or None\n    At least 1. None: what it was at first, the CPUs that the process may use, or what "
+     "n : int or None\n    At least 1; more than 1024 are 1024. None: what it was at first, the CPUs that the process "
+     "may use, or what "
      "ANYARRAY_NUM_THREADS or\n    OMP_NUM_THREADS says.\n\n"
-     "Returns\n-------\nint\n    What it was before.\n"},
+     "Returns\n-------\nint\n    What it was before.\n\n"
+     "Raises\n------\nValueError, TypeError\n    A number below 1, or none.\n"},
     {"protocols", protocols, METH_NOARGS,
      "protocols($module, /)\n--\n\nThe registry: tuples (name, attribute, may be a host mirror, looked up on the type "
      "alone, text)."},

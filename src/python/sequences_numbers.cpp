@@ -19,9 +19,14 @@ Status out_of_range(Gather& g) noexcept {
   return Status::mismatch;
 }
 
+/// Refuses a value that would change: by rounding, too, so that it is no OverflowError.
+Status changes(Gather& g, const Number& v, DType d, int depth) noexcept {
+  return because(Status::mismatch, &g.why.reason, "%s is %s, which %s can't hold", Path(g, depth).text, Value(v).text,
+                 Name(d).text);
+}
+
 Status cannot_hold(Gather& g, const Number& v, DType d, int depth) noexcept {
-  because(Status::mismatch, &g.why.reason, "%s is %s, which %s can't hold", Path(g, depth).text, Value(v).text,
-          Name(d).text);
+  changes(g, v, d, depth);
   return out_of_range(g);
 }
 
@@ -145,7 +150,7 @@ Status reduce(Gather& g, const Number& v, int depth, bool exactly, Number& out) 
   const Ref rounded(PyFloat_FromDouble(out.d[0]));
   const Ref equal(rounded ? PyFloat_Type.tp_richcompare(rounded.get(), v.object, Py_EQ) : nullptr);
   if (!equal) return Status::interrupted;
-  return equal.get() == Py_True ? Status::ok : cannot_hold(g, v, g.target, depth);
+  return equal.get() == Py_True ? Status::ok : changes(g, v, g.target, depth);
 }
 
 /// Whether the target holds the very value.
@@ -154,7 +159,7 @@ Status keeps_value(Gather& g, const Number& v, int depth) noexcept {
   alignas(16) char result[32];
   const DType d = g.target.with_swapped(false).with_padded(g.target.packed() || g.target.padded());
   const Status s = copy(element_at(result, d), as_array(v, room), Casting::same_value, &g.why.reason);
-  return s == Status::mismatch ? cannot_hold(g, v, g.target, depth) : s;
+  return s == Status::mismatch ? changes(g, v, g.target, depth) : s;
 }
 
 }  // namespace

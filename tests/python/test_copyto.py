@@ -85,9 +85,10 @@ def test_out_and_what_else_is_asked_for() -> None:
     with pytest.raises(ValueError, match="shape"):
         aa.asarray([1, 2], out=np.zeros(3))
     e = aa.explain_asarray(x, out=out)
-    assert e.way == "copied" and e.reasons == ("out was given",)
-    e = aa.explain_asarray(5, out=np.zeros(()))
-    assert e.way == "copied"
+    assert e.way == "copied" and e.reasons == ("out was given",) and "given as" not in str(e)
+    e = aa.explain_asarray([1, 5], out=np.zeros(2, "f4"))
+    assert (e.way, e.protocol, e.reasons, e.entry) == ("copied", "sequence", ("out was given",), "")
+    assert (e.shape, e.dtype, e.readonly) == ((2,), "float32", False)
 
 
 # --- what isn't written to --------------------------------------------------------------------------------------------

@@ -461,6 +461,15 @@ def test_narrow_floats(dtype: str) -> None:
         aa.asarray([[1.0], [0.1]], dtype=dtype, casting="same_value")
 
 
+@pytest.mark.parametrize(
+    ("value", "dtype"), [(0.1, "f4"), (1.5, "u1"), (2**24 + 1, "f4"), (2**70 + 1, "f8"), (1j, "f8")]
+)
+def test_same_value_refuses_rounding_as_no_overflow(value: complex, dtype: str) -> None:
+    with pytest.raises(aa.CastError, match=r"element \[1\] is .*, which .* can't hold") as caught:
+        aa.asarray([1, value], dtype=dtype, casting="same_value")
+    assert not isinstance(caught.value, OverflowError)
+
+
 def test_integers_below_a_byte() -> None:
     for dtype in ("int4", "int4_padded"):
         made = aa.asarray([[-8, 7, True], [1, 2, 3]], dtype=dtype)

@@ -31,7 +31,7 @@ class Conversion:
     protocol : str or None
         The row of the registry over which the object was taken; "scalar" or "sequence" where it was read itself.
     entry : str
-        How the library was given the memory, in words.
+        How the library was given the memory, in words; "" where `out` was filled.
     reasons : tuple of str
         Why it was copied or refused; what to mind of a shared result.
     shape, dtype, device, readonly : tuple of int, DType, Device, bool
@@ -91,6 +91,7 @@ def make_record(
     reasons: list[str] | None,
     error: ExchangeError | None,
     rows: tuple[tuple[Any, ...], ...],
+    into_out: bool,
 ) -> Conversion:
     """Make the account of `asarray`; called by the extension with what it noted.
 
@@ -110,6 +111,8 @@ def make_record(
         What `asarray` raises.
     rows : tuple of tuple
         The fields of each Attempt.
+    into_out : bool
+        Whether the elements went to memory that was given.
     """
     protocol, shape, dtype, device, readonly = facts or (None, None, None, None, None)
     attempts = tuple(Attempt(*row) for row in rows)
@@ -135,7 +138,7 @@ def make_record(
         target="anyarray",
         way=way,
         protocol=protocol,
-        entry="an Array",
+        entry="" if into_out else "an Array",
         reasons=tuple(reasons or ()),
         shape=shape,
         dtype=dtype,
