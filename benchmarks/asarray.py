@@ -62,7 +62,7 @@ def rows(bench: Any, aa: Any, large: int) -> Iterator[Row]:
         "numpy",
     )
     yield Row("an ndarray, shared", small, (Column("anyarray", "anyarray", aa.asarray), view(aa)), 0.9, "aa.view")
-    x = np.zeros(large // 4, np.float32)
+    x = np.ones(large // 4, np.float32)
     address = x.__array_interface__["data"][0]
     yield Row(
         f"{large >> 20} MB in new memory",

@@ -51,16 +51,17 @@ def _tensor(torch: Any, array: Any) -> Any:
     return torch.from_numpy(array)
 
 
-def rooms(case: Case) -> tuple[Any, Any]:
-    """What the floor copies between."""
-    return filled((case.floor,), np.uint8), filled((case.floor,), np.uint8)
+def rooms(case: Case) -> tuple[Any, ...]:
+    """What the floor copies between: two arrays, then their addresses."""
+    made = filled((case.floor,), np.uint8), filled((case.floor,), np.uint8)
+    return (*made, *map(address, made))
 
 
 def columns(bench: Any, aa: Any, case: Case) -> list[Column]:
     """memcpy, which is given rooms(), ours, NumPy, torch; of those with threads one column each."""
 
     def floor(n: int) -> Callable[[Any], Any]:
-        return lambda room: bench.floor_memcpy(address(room[0]), address(room[1]), case.floor, n)
+        return lambda room: bench.floor_memcpy(*room[2:], case.floor, n)
 
     def with_threads(set_threads: Callable[[int], Any], n: int, copy: Callable[[], Any]) -> Callable[[Any], Any]:
         def call(_: Any) -> Any:

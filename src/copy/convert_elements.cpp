@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/copy/convert_elements.h"
 
+#include <cstring>
+
 #include "src/copy/cast.h"
 #include "src/copy/cast_text.h"
 #include "src/copy/cast_times.h"
 #include "src/copy/move.h"
 #include "src/copy/rules.h"
+#include "src/copy/threads.h"
 
 namespace anyarray {
 namespace {
@@ -22,7 +25,33 @@ void move_packed(const Descriptor& to, const Descriptor& from) noexcept {
   target[bits / 8] = static_cast<unsigned char>((source[bits / 8] & ours) | (target[bits / 8] & ~ours));
 }
 
+/// From so many bytes on, pages of new memory come from the kernel.
+constexpr std::int64_t new_pages = std::int64_t{4} << 20;
+/// Few enough for memcpy not to write past the cache.
+constexpr std::int64_t piece = std::int64_t{256} << 10;
+
+struct Fill {
+  char* to;
+  const char* from;
+};
+
+void fill_part(void* what, std::int64_t begin, std::int64_t end) noexcept {
+  const Fill& fill = *static_cast<const Fill*>(what);
+  for (std::int64_t at = begin; at < end; at += piece) {
+    std::memcpy(fill.to + at, fill.from + at, static_cast<std::size_t>(end - at < piece ? end - at : piece));
+  }
+}
+
 }  // namespace
+
+void fill_elements(const Descriptor& to, const Descriptor& from) noexcept {
+  const std::int64_t bytes = from.nbytes();
+  const bool dense = to.dtype == from.dtype && to.strides != nullptr && bytes >= new_pages &&
+                     ((to.c_contiguous() && from.c_contiguous()) || (to.f_contiguous() && from.f_contiguous()));
+  if (!dense) return convert_elements(to, from);
+  Fill fill{static_cast<char*>(to.data), static_cast<const char*>(from.data)};
+  in_parts(bytes, piece, 2 * bytes, fill_part, &fill);
+}
 
 void convert_elements(const Descriptor& to, const Descriptor& from) noexcept {
   if (from.size() == 0) return;

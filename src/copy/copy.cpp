@@ -130,7 +130,7 @@ Status copy_as(const Descriptor& from, const Request& wanted, Borrow* out, Reaso
   out->release_fn = nullptr;
   begin(*out);
   const Status s = make(from, wanted, casting, out, why);
-  if (s == Status::ok) convert_elements(out->desc, from);
+  if (s == Status::ok) fill_elements(out->desc, from);
   return keep(s, out);
 }
 

@@ -118,7 +118,7 @@ bool move_few(const Descriptor& to, const Descriptor& from, bool fortran) noexce
 
 bool few_copied(Context& cx, const Descriptor& from, DType dtype, bool fortran, Borrow& out) noexcept {
   if (!make_few(cx, dtype, from.ndim, from.shape, fortran, out)) return false;
-  if (!move_few(out.desc, from, fortran)) convert_elements(out.desc, from);
+  if (!move_few(out.desc, from, fortran)) fill_elements(out.desc, from);
   out.desc.flags = flag_copied;
   return true;
 }
