@@ -112,6 +112,7 @@ ANYARRAY_INLINE HalfI64 magnitude_of(HalfF64 v) noexcept { return reinterpret_ca
 ANYARRAY_INLINE F32 to_odd_f32(F64 v) noexcept {
   const F32 near = to_f32(v);
   const F64 back = to_f64(near);
+  // NOLINTNEXTLINE(misc-redundant-expression): no NaN
   const I32 inexact = low_parts((v.lo != back.lo) & (v.lo == v.lo), (v.hi != back.hi) & (v.hi == v.hi));
   const I32 away = low_parts(magnitude_of(back.lo) > magnitude_of(v.lo), magnitude_of(back.hi) > magnitude_of(v.hi));
   const I32 bits = bits_of(near);

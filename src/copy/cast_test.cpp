@@ -136,6 +136,7 @@ void check_pair(const std::vector<From>& from) {
     int wrong = 0;
     for (std::size_t i = 0; i < from.size(); ++i) {
       const To want = converted<To>(from[i]);
+      // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): every bit counts
       if (std::memcmp(&out[i * sizeof want], &want, sizeof want) != 0) ++wrong;
     }
     CHECK_EQ(wrong, 0);

@@ -33,7 +33,8 @@ std::int64_t days_of_month(std::int64_t month) noexcept {
 std::int64_t month_of_day(std::int64_t day) noexcept {
   constexpr std::int64_t cycle = 146097;  // days of 400 years
   const std::int64_t cycles = floor_divide(day, cycle);
-  const std::int64_t shifted = day - cycles * cycle + 719468;
+  const std::int64_t rest = day % cycle;
+  const std::int64_t shifted = (rest < 0 ? rest + cycle : rest) + 719468;
   const std::int64_t era = cycles + shifted / cycle;
   const std::int64_t in_era = shifted % cycle;
   const std::int64_t year = (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;

@@ -48,7 +48,7 @@ void copy_plainly(const Descriptor& to, const Descriptor& from) {
   }
   std::size_t i = 0;
   for (const std::int64_t at : offsets(to)) {
-    const auto v = static_cast<To>(values[i++]);
+    const auto v = static_cast<To>(values[i++]);  // NOLINT(bugprone-signed-char-misuse): a number
     std::memcpy(static_cast<char*>(to.data) + at, &v, sizeof v);
   }
 }
@@ -217,7 +217,7 @@ void test_apart_after_all() {
 
 void test_values_that_would_change() {
   std::uint8_t bytes[16] = {};
-  const auto names = [&bytes](const void* data, DType t, Ints shape, DType to, const char* words) {
+  const auto names = [&bytes](const void* data, DType t, const Ints& shape, DType to, const char* words) {
     const Target target(bytes, to, shape);
     return refused(target.desc, Source(data, t, shape).desc, Casting::same_value, Status::mismatch, words);
   };
