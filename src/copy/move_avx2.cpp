@@ -184,11 +184,7 @@ void weave_as(const Tile& t) noexcept {
       store(to + (strands + j) * 16, _mm256_extracti128_si256(v, 1));
     }
   }
-  Tile rest = t;
-  rest.to += a * t.to_a;
-  rest.from += a * size;
-  rest.na -= a;
-  move_each<size>(rest);
+  move_rest<size>(t, a, 0);
 }
 /// Byte b of 16 bytes of strand j comes from byte index[j][i][b] of 16 bytes i of the source, or from others.
 template <int size, int strands>
@@ -228,39 +224,12 @@ void split_as(const Tile& t) noexcept {
       store(to + j * t.to_a, v);
     }
   }
-  Tile rest = t;
-  rest.to += d * size;
-  rest.from += d * strands * size;
-  rest.nd -= d;
-  move_each<size>(rest);
+  move_rest<size>(t, 0, d);
 }
 
-#define ANYARRAY_BY_STRANDS(kernel, strands) \
-  switch (strands) {                         \
-    case 2:                                  \
-      return kernel<size, 2>(t);             \
-    case 3:                                  \
-      return kernel<size, 3>(t);             \
-    case 4:                                  \
-      return kernel<size, 4>(t);             \
-    case 5:                                  \
-      return kernel<size, 5>(t);             \
-    case 6:                                  \
-      return kernel<size, 6>(t);             \
-    default:                                 \
-      return transpose<size>(t);             \
-  }
+constexpr int most_strands = 6;
 
-template <int size>
-void split(const Tile& t) noexcept {
-  if (t.nd < 32 / size) return transpose<size>(t);
-  ANYARRAY_BY_STRANDS(split_as, t.na)
-}
-template <int size>
-void weave(const Tile& t) noexcept {
-  if (t.na < 2 * 16 / size) return transpose<size>(t);
-  ANYARRAY_BY_STRANDS(weave_as, t.nd)
-}
+#include "src/copy/move_strands.inc.h"
 
 void stream(char* to, const char* from, std::size_t bytes) noexcept {
   const std::size_t head = (64 - (reinterpret_cast<std::uintptr_t>(to) & 63)) & 63;
@@ -314,13 +283,11 @@ void fence() noexcept { _mm_sfence(); }
 }  // namespace move_avx2
 
 const MoveKernels move_kernels_avx2 = {
-    {move_avx2::transpose<1>, move_avx2::transpose<2>, move_avx2::transpose<4>, move_avx2::transpose<8>,
-     move_avx2::transpose<16>},
-    {move_avx2::gather<1>, move_avx2::gather<2>, move_avx2::gather<4>, move_avx2::gather<8>, move_avx2::gather<16>},
-    {move_avx2::weave<1>, move_avx2::weave<2>, move_avx2::weave<4>, move_avx2::weave<8>, move_avx2::transpose<16>},
-    {move_avx2::split<1>, move_avx2::split<2>, move_avx2::split<4>, move_avx2::split<8>, move_avx2::transpose<16>},
-    {move_avx2::move_each<1>, move_avx2::move_each<2>, move_avx2::move_each<4>, move_avx2::move_each<8>,
-     move_avx2::move_each<16>},
+    ANYARRAY_BY_SIZE(move_avx2::transpose),
+    ANYARRAY_BY_SIZE(move_avx2::gather),
+    ANYARRAY_BY_SIZE(move_avx2::weave),
+    ANYARRAY_BY_SIZE(move_avx2::split),
+    ANYARRAY_BY_SIZE(move_avx2::move_each),
     move_avx2::move_any,
     move_avx2::stream,
     move_avx2::turn,

@@ -318,11 +318,7 @@ void weave_as(const Tile& t) noexcept {
       }
     }
   }
-  Tile rest = t;
-  rest.to += a * t.to_a;
-  rest.from += a * size;
-  rest.na -= a;
-  move_each<size>(rest);
+  move_rest<size>(t, a, 0);
 }
 /// Byte b of strand j comes from byte index[j][b] of a pair of the source's registers; the pair is one that in_pair[j]
 /// says.
@@ -380,43 +376,12 @@ void split_as(const Tile& t) noexcept {
       }
     }
   }
-  Tile rest = t;
-  rest.to += d * size;
-  rest.from += d * strands * size;
-  rest.nd -= d;
-  move_each<size>(rest);
+  move_rest<size>(t, 0, d);
 }
 
-#define ANYARRAY_BY_STRANDS(kernel, strands) \
-  switch (strands) {                         \
-    case 2:                                  \
-      return kernel<size, 2>(t);             \
-    case 3:                                  \
-      return kernel<size, 3>(t);             \
-    case 4:                                  \
-      return kernel<size, 4>(t);             \
-    case 5:                                  \
-      return kernel<size, 5>(t);             \
-    case 6:                                  \
-      return kernel<size, 6>(t);             \
-    case 7:                                  \
-      return kernel<size, 7>(t);             \
-    case 8:                                  \
-      return kernel<size, 8>(t);             \
-    default:                                 \
-      return transpose<size>(t);             \
-  }
+constexpr int most_strands = 8;
 
-template <int size>
-void split(const Tile& t) noexcept {
-  if (t.nd < 64 / size) return transpose<size>(t);
-  ANYARRAY_BY_STRANDS(split_as, t.na)
-}
-template <int size>
-void weave(const Tile& t) noexcept {
-  if (t.na < 64 / size) return transpose<size>(t);
-  ANYARRAY_BY_STRANDS(weave_as, t.nd)
-}
+#include "src/copy/move_strands.inc.h"
 
 /// The first `bytes` of a register, at most 63.
 ANYARRAY_INLINE __mmask64 first(std::size_t bytes) { return (__mmask64{1} << bytes) - 1; }
@@ -474,16 +439,11 @@ void fence() noexcept { _mm_sfence(); }
 }  // namespace move_avx512
 
 const MoveKernels move_kernels_avx512 = {
-    {move_avx512::transpose<1>, move_avx512::transpose<2>, move_avx512::transpose<4>, move_avx512::transpose<8>,
-     move_avx512::transpose<16>},
-    {move_avx512::gather<1>, move_avx512::gather<2>, move_avx512::gather<4>, move_avx512::gather<8>,
-     move_avx512::gather<16>},
-    {move_avx512::weave<1>, move_avx512::weave<2>, move_avx512::weave<4>, move_avx512::weave<8>,
-     move_avx512::transpose<16>},
-    {move_avx512::split<1>, move_avx512::split<2>, move_avx512::split<4>, move_avx512::split<8>,
-     move_avx512::transpose<16>},
-    {move_avx512::move_each<1>, move_avx512::move_each<2>, move_avx512::move_each<4>, move_avx512::move_each<8>,
-     move_avx512::move_each<16>},
+    ANYARRAY_BY_SIZE(move_avx512::transpose),
+    ANYARRAY_BY_SIZE(move_avx512::gather),
+    ANYARRAY_BY_SIZE(move_avx512::weave),
+    ANYARRAY_BY_SIZE(move_avx512::split),
+    ANYARRAY_BY_SIZE(move_avx512::move_each),
     move_avx512::move_any,
     move_avx512::stream,
     move_avx512::turn,

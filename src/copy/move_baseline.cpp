@@ -101,16 +101,11 @@ void fence() noexcept {
 }  // namespace move_baseline
 
 const MoveKernels move_kernels_baseline = {
-    {move_baseline::transpose<1>, move_baseline::transpose<2>, move_baseline::transpose<4>, move_baseline::transpose<8>,
-     move_baseline::transpose<16>},
-    {move_baseline::gather<1>, move_baseline::gather<2>, move_baseline::gather<4>, move_baseline::gather<8>,
-     move_baseline::gather<16>},
-    {move_baseline::transpose<1>, move_baseline::transpose<2>, move_baseline::transpose<4>, move_baseline::transpose<8>,
-     move_baseline::transpose<16>},
-    {move_baseline::transpose<1>, move_baseline::transpose<2>, move_baseline::transpose<4>, move_baseline::transpose<8>,
-     move_baseline::transpose<16>},
-    {move_baseline::move_each<1>, move_baseline::move_each<2>, move_baseline::move_each<4>, move_baseline::move_each<8>,
-     move_baseline::move_each<16>},
+    ANYARRAY_BY_SIZE(move_baseline::transpose),
+    ANYARRAY_BY_SIZE(move_baseline::gather),
+    ANYARRAY_BY_SIZE(move_baseline::transpose),
+    ANYARRAY_BY_SIZE(move_baseline::transpose),
+    ANYARRAY_BY_SIZE(move_baseline::move_each),
     move_baseline::move_any,
     move_baseline::stream,
     move_baseline::turn,

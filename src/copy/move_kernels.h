@@ -66,6 +66,9 @@ struct MoveKernels {
   int strands[size_count];
 };
 
+/// The functions of a template for each size that has kernels of its own.
+#define ANYARRAY_BY_SIZE(kernel) {kernel<1>, kernel<2>, kernel<4>, kernel<8>, kernel<16>}
+
 extern const MoveKernels move_kernels_baseline;
 #if defined(ANYARRAY_ISA_X86)
 extern const MoveKernels move_kernels_avx2;

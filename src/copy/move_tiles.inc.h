@@ -214,6 +214,16 @@ void move_each(const Tile& t) noexcept {
   }
 }
 
+/// All but the first `a` elements along a and the first `d` along d, one of which is 0.
+template <int size>
+void move_rest(Tile t, std::int64_t a, std::int64_t d) noexcept {
+  t.to += a * t.to_a + d * t.to_d;
+  t.from += a * t.from_a + d * t.from_d;
+  t.na -= a;
+  t.nd -= d;
+  move_each<size>(t);
+}
+
 /// One element of the source for each row of the target, which is dense.
 template <int size>
 void fill(const Tile& t) noexcept {
