@@ -107,13 +107,13 @@ ANYARRAY_INLINE F64 to_f64(F64 v) noexcept { return v; }
 
 #if !defined(ANYARRAY_CAST_OWN_ODD)
 ANYARRAY_INLINE HalfI64 magnitude_of(HalfF64 v) noexcept { return reinterpret_cast<HalfI64>(v) & INT64_MAX; }
+ANYARRAY_INLINE HalfI64 is_number(HalfF64 v) noexcept { return magnitude_of(v) <= 0x7ff0000000000000; }
 /// float64 to float32, so that rounding what comes out to at most 22 bits is right: the last bit tells that bits were
 /// lost.
 ANYARRAY_INLINE F32 to_odd_f32(F64 v) noexcept {
   const F32 near = to_f32(v);
   const F64 back = to_f64(near);
-  // NOLINTNEXTLINE(misc-redundant-expression): no NaN
-  const I32 inexact = low_parts((v.lo != back.lo) & (v.lo == v.lo), (v.hi != back.hi) & (v.hi == v.hi));
+  const I32 inexact = low_parts((v.lo != back.lo) & is_number(v.lo), (v.hi != back.hi) & is_number(v.hi));
   const I32 away = low_parts(magnitude_of(back.lo) > magnitude_of(v.lo), magnitude_of(back.hi) > magnitude_of(v.hi));
   const I32 bits = bits_of(near);
   return as_float(choose(inexact, (bits + away) | 1, bits));

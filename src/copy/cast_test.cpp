@@ -14,6 +14,7 @@
 #include "anyarray/copy.h"
 #include "src/copy/caches.h"
 #include "src/copy/isa.h"
+#include "src/copy/reversed.h"
 #include "src/core/dtype_table.h"
 #include "src/core/narrow_float.h"
 #include "src/core/numbers.h"
@@ -135,9 +136,9 @@ void check_pair(const std::vector<From>& from) {
     const Bytes out = cast_dense(of<To>(), of<From>(), in, static_cast<std::int64_t>(from.size()));
     int wrong = 0;
     for (std::size_t i = 0; i < from.size(); ++i) {
-      const To want = converted<To>(from[i]);
-      // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): every bit counts
-      if (std::memcmp(&out[i * sizeof want], &want, sizeof want) != 0) ++wrong;
+      Unsigned<sizeof(To)> given;  // every bit counts
+      std::memcpy(&given, &out[i * sizeof given], sizeof given);
+      if (given != bits_as<Unsigned<sizeof(To)>>(converted<To>(from[i]))) ++wrong;
     }
     CHECK_EQ(wrong, 0);
   }

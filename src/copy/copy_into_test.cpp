@@ -48,7 +48,8 @@ void copy_plainly(const Descriptor& to, const Descriptor& from) {
   }
   std::size_t i = 0;
   for (const std::int64_t at : offsets(to)) {
-    const auto v = static_cast<To>(values[i++]);  // NOLINT(bugprone-signed-char-misuse): a number
+    const auto v =
+        static_cast<To>(values[i++]);  // NOLINT(bugprone-signed-char-misuse): int8 is a number here, its sign is meant
     std::memcpy(static_cast<char*>(to.data) + at, &v, sizeof v);
   }
 }

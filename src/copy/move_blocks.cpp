@@ -110,15 +110,18 @@ void unload(const Plan& p, const Block& block, char* buffer, const std::int64_t*
     }
     int i = inner - 2;
     for (; i >= 0; --i) {
-      const std::int64_t extent = block.extent[i];  // NOLINT(clang-analyzer-core.uninitialized.Assign)
+      // The analyzer doesn't see that extents and steps are filled for all p.n axes, and that inner is at most p.n.
+      // NOLINTBEGIN(clang-analyzer-core.uninitialized.Assign, clang-analyzer-core.UndefinedBinaryOperatorResult)
+      const std::int64_t extent = block.extent[i];
       if (++index[i] < extent) {
         tile.to += p.axes[i].to;
-        tile.from += step[i];  // NOLINT(clang-analyzer-core.uninitialized.Assign)
+        tile.from += step[i];
         break;
       }
       index[i] = 0;
       tile.to -= p.axes[i].to * (extent - 1);
-      tile.from -= step[i] * (extent - 1);  // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult)
+      tile.from -= step[i] * (extent - 1);
+      // NOLINTEND(clang-analyzer-core.uninitialized.Assign, clang-analyzer-core.UndefinedBinaryOperatorResult)
     }
     if (i >= 0) continue;
     if (asked) return;
