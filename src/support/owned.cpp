@@ -14,9 +14,9 @@ void free_owned(Borrow* b) noexcept {
   let_go(b);
 }
 
-void convert(const Descriptor& to, const Descriptor& from) noexcept {
+void fill(const Descriptor& to, const Descriptor& from) noexcept {
   run_copy(to.nbytes(), [&] {
-    convert_elements(to, from);
+    fill_elements(to, from);
     return Status::ok;
   });
 }
@@ -71,7 +71,7 @@ void copy_row_major(const Descriptor& from, void* to) noexcept {
     c_strides(from.ndim, from.shape, from.dtype.itemsize(), strides);
     target.strides = strides;
   }
-  convert(target, from);
+  fill(target, from);
 }
 
 namespace {
@@ -118,7 +118,7 @@ bool move_few(const Descriptor& to, const Descriptor& from, bool fortran) noexce
 
 bool few_copied(Context& cx, const Descriptor& from, DType dtype, bool fortran, Borrow& out) noexcept {
   if (!make_few(cx, dtype, from.ndim, from.shape, fortran, out)) return false;
-  if (!move_few(out.desc, from, fortran)) fill_elements(out.desc, from);
+  if (!move_few(out.desc, from, fortran)) convert_elements(out.desc, from);
   out.desc.flags = flag_copied;
   return true;
 }
@@ -126,7 +126,7 @@ bool few_copied(Context& cx, const Descriptor& from, DType dtype, bool fortran, 
 bool owned_copy(Context& cx, const Descriptor& from, DType dtype, bool fortran, Borrow& out) noexcept {
   if (few_copied(cx, from, dtype, fortran, out)) return true;
   if (!owned_borrow(cx, dtype, from.ndim, from.shape, fortran, out)) return false;
-  convert(out.desc, from);
+  fill(out.desc, from);
   out.desc.flags = flag_copied;
   return true;
 }
