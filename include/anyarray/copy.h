@@ -17,6 +17,10 @@ enum class Casting : std::uint8_t {
   safe,        ///< where every value of the source's dtype is one of the target's (by NumPy, int64 is held by float64)
   same_value,  ///< any, as long as each element keeps its value, which is looked at one by one
 };
+inline constexpr int casting_count = 6;
+
+/// "same_kind", "unsafe", …: NumPy's words. Static storage.
+const char* casting_name(Casting casting) noexcept;
 
 /// Whether copies turn `from` into `to`: ok, `mismatch` where the rule forbids it, `unsupported` where no conversion
 /// is there. There is one between all numbers (those of the dtype table, each lane by itself), between dates and

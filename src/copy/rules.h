@@ -13,7 +13,4 @@ bool differ_in_order_alone(DType a, DType b) noexcept;
 /// Bytes whose order a swap turns: 1 where there is nothing to turn.
 std::size_t swap_unit(DType d) noexcept;
 
-/// "no", "equiv", "safe", …: NumPy's names. Static storage.
-const char* casting_name(Casting casting) noexcept;
-
 }  // namespace anyarray

@@ -5,14 +5,6 @@
 namespace anyarray {
 namespace {
 
-struct CastingRow {
-  const char* name;
-  Casting casting;
-};
-constexpr CastingRow castings[] = {{"same_kind", Casting::same_kind}, {"unsafe", Casting::unsafe},
-                                   {"safe", Casting::safe},           {"same_value", Casting::same_value},
-                                   {"equiv", Casting::equiv},         {"no", Casting::no}};
-
 bool read_copies(PyObject* o, Copies* out) noexcept {
   if (o == Py_None || PyBool_Check(o)) {
     *out = o == Py_None ? Copies::as_needed : o == Py_True ? Copies::always : Copies::never;
@@ -61,8 +53,9 @@ bool no_such_keyword(const char* function, PyObject* name) noexcept {
 }  // namespace
 
 bool read_casting(PyObject* o, Casting* out) noexcept {
-  for (const CastingRow& row : castings) {
-    if (PyUnicode_Check(o) && PyUnicode_CompareWithASCIIString(o, row.name) == 0) return *out = row.casting, true;
+  for (int i = 0; PyUnicode_Check(o) && i < casting_count; ++i) {
+    const auto casting = static_cast<Casting>(i);
+    if (PyUnicode_CompareWithASCIIString(o, casting_name(casting)) == 0) return *out = casting, true;
   }
   PyErr_Format(PyUnicode_Check(o) ? PyExc_ValueError : PyExc_TypeError,
                "casting is 'no', 'equiv', 'safe', 'same_kind', 'same_value' or 'unsafe', not %R", o);
@@ -71,11 +64,7 @@ bool read_casting(PyObject* o, Casting* out) noexcept {
 
 bool parse_asarray(State& s, const char* function, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames,
                    AsArray& out) noexcept {
-  if (nargs != 1) {
-    PyErr_Format(PyExc_TypeError, "%s() takes exactly one positional argument, the object; %zd were given", function,
-                 nargs);
-    return false;
-  }
+  if (!is_one_object(function, nargs)) return false;
   const Py_ssize_t n = kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0;
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* name = PyTuple_GET_ITEM(kwnames, i);

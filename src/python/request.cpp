@@ -145,13 +145,16 @@ int find_keyword(const State& s, PyObject* name) noexcept {
   return -1;
 }
 
+bool is_one_object(const char* function, Py_ssize_t nargs) noexcept {
+  if (nargs == 1) return true;
+  PyErr_Format(PyExc_TypeError, "%s() takes exactly one positional argument, the object; %zd were given", function,
+               nargs);
+  return false;
+}
+
 bool parse_request(State& s, const char* function, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames,
                    ParsedRequest& out) noexcept {
-  if (nargs != 1) {
-    PyErr_Format(PyExc_TypeError, "%s() takes exactly one positional argument, the object; %zd were given", function,
-                 nargs);
-    return false;
-  }
+  if (!is_one_object(function, nargs)) return false;
   const Py_ssize_t n = kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0;
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* name = PyTuple_GET_ITEM(kwnames, i);

@@ -39,7 +39,7 @@ Status forbidden(Gather& g, const Number& v, int depth) noexcept {
   return because(by_rule ? Status::mismatch : Status::unsupported, &g.why.reason,
                  by_rule ? "%s is the %s %s, which the casting rule %s doesn't let become %s"
                          : "%s is the %s %s, which%.0s can't become %s",
-                 Path(g, depth).text, short_name(Py_TYPE(v.object)), Value(v).text, rule_name(g.wanted.casting),
+                 Path(g, depth).text, short_name(Py_TYPE(v.object)), Value(v).text, casting_name(g.wanted.casting),
                  g.is_text ? "text: str() makes it so" : Name(g.target).text);
 }
 
@@ -335,23 +335,6 @@ Value::Value(const Number& v) noexcept {
 }
 
 Name::Name(DType d) noexcept { format_dtype(d, text, sizeof text); }
-
-const char* rule_name(Casting casting) noexcept {
-  switch (casting) {
-    case Casting::no:
-      return "no";
-    case Casting::equiv:
-      return "equiv";
-    case Casting::safe:
-      return "safe";
-    case Casting::same_value:
-      return "same_value";
-    case Casting::unsafe:
-      return "unsafe";
-    default:
-      return "same_kind";
-  }
-}
 
 void set_rules(Gather& g) noexcept {
   const DType native = g.target.with_swapped(false);

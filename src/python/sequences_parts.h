@@ -124,7 +124,6 @@ struct Name {
   explicit Name(DType d) noexcept;
   char text[64];
 };
-const char* rule_name(Casting casting) noexcept;
 /// Moves the exception that is set to `why`, with the path.
 Status raised_at(Gather& g, int depth) noexcept;
 /// Lets signal handlers run, once in a while.

@@ -99,7 +99,7 @@ Status may_become(Gather& g, DType d, int depth) noexcept {
   if (s == Status::ok) return s;
   if (s == Status::mismatch) {
     return because(s, &g.why.reason, "%s has dtype %s, which the casting rule %s doesn't let become %s",
-                   Path(g, depth).text, Name(d).text, rule_name(g.wanted.casting), Name(g.target).text);
+                   Path(g, depth).text, Name(d).text, casting_name(g.wanted.casting), Name(g.target).text);
   }
   return because(s, &g.why.reason, "%s has dtype %s, of which there is no conversion to %s", Path(g, depth).text,
                  Name(d).text, Name(g.target).text);

@@ -314,6 +314,8 @@ bool read_order(PyObject* o, Order* out) noexcept;
 bool read_keyword(State& s, Keyword keyword, PyObject* value, ParsedRequest& out) noexcept;
 /// ValueError where no row of the policy can give memory on the device that is asked for, whatever the object.
 bool policy_serves(const Request& r) noexcept;
+/// Whether there is one positional argument, the object; false with TypeError set.
+bool is_one_object(const char* function, Py_ssize_t nargs) noexcept;
 /// False with TypeError or ValueError set. `args[0]` is the object.
 bool parse_request(State& s, const char* function, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames,
                    ParsedRequest& out) noexcept;
