@@ -130,6 +130,7 @@ def make_explanation(
     facts: tuple[Any, ...] | None,
     error: ExchangeError | None,
     rows: tuple[tuple[Any, ...], ...],
+    function: str = "view",
 ) -> Explanation:
     """Make the account; called by the extension with what the engine noted."""
     protocol, shape, dtype, device, readonly = facts or (None, None, None, None, None)
@@ -147,4 +148,5 @@ def make_explanation(
         facts="" if facts is None else in_words(shape, dtype, device, readonly),
         error="" if error is None else str(error),
         attempts=tuple(Attempt(*row) for row in rows),
+        function=function,
     )

@@ -6,9 +6,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Literal
 
-from .._consumers import describe
-from ..errors import Attempt, ExchangeError, type_name
-from ..explanation import Explanation, in_words
+from ..errors import ExchangeError
+from ..explanation import Explanation, in_words, make_explanation
 
 if TYPE_CHECKING:
     from .._core import DType
@@ -114,36 +113,20 @@ def make_record(
     into_out : bool
         Whether the elements went to memory that was given.
     """
-    protocol, shape, dtype, device, readonly = facts or (None, None, None, None, None)
-    attempts = tuple(Attempt(*row) for row in rows)
-    served = [a for a in attempts if a.status == "ok"]
-    explanation = Explanation(
-        object_type=type_name(obj),
-        policy=policy,
-        consumer=describe(preset),
-        request=request,
-        status="ok" if served else attempts[-1].status if attempts else "not offered",
-        protocol=protocol,
-        shape=shape,
-        dtype=dtype,
-        device=device,
-        readonly=readonly,
-        facts="" if facts is None else in_words(shape, dtype, device, readonly),
-        error="" if error is None else str(error),
-        attempts=attempts,
-        function="asarray",
-    )
+    served = any(row[2] == "ok" for row in rows)
+    status = "ok" if served else rows[-1][2] if rows else "not offered"
+    explanation = make_explanation(obj, policy, preset, request, status, facts, error, rows, "asarray")
     return Conversion(
-        object_type=type_name(obj),
+        object_type=explanation.object_type,
         target="anyarray",
         way=way,
-        protocol=protocol,
+        protocol=explanation.protocol,
         entry="" if into_out else "an Array",
         reasons=tuple(reasons or ()),
-        shape=shape,
-        dtype=dtype,
-        device=device,
-        readonly=readonly,
-        error="" if error is None else str(error),
-        explanation=explanation if attempts else None,
+        shape=explanation.shape,
+        dtype=explanation.dtype,
+        device=explanation.device,
+        readonly=explanation.readonly,
+        error=explanation.error,
+        explanation=explanation if rows else None,
     )
