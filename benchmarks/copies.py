@@ -38,7 +38,7 @@ def torch_pair(case: Case) -> tuple[Any, Any] | None:
     except ImportError:
         return None
     try:
-        return tuple(_tensor(torch, array) for array in (case.to, case.of))  # type: ignore[return-value]
+        return _tensor(torch, case.to), _tensor(torch, case.of)
     except (TypeError, ValueError, AttributeError):
         return None
 

@@ -405,7 +405,7 @@ def test_waivers_hold_for_arrays_inside_and_for_targets() -> None:
     assert masked.data.tolist() == [5, 5] and masked.mask.tolist() == [False, True]
     assert aa.asarray([3, 4], out=masked, allow="mask") is masked and masked.data.tolist() == [3, 4]
     with pytest.raises(ValueError, match="'nothing'"):
-        aa.copyto(x, 1, allow=("nothing",))  # type: ignore[arg-type]
+        aa.copyto(x, 1, allow=("nothing",))  # type: ignore[arg-type]  # that it is refused is the test
 
 
 def test_a_fresh_copy_of_the_producer_is_enough() -> None:

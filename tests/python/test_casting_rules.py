@@ -209,13 +209,13 @@ def test_small_types_are_safe_where_every_value_is_kept() -> None:
     types = [np.dtype(getattr(ml, name)) for name in SMALL] + [d for d in NUMBERS if d.char not in "gG"]
     sets = {d: values_of(d, ml) for d in types}
     for a, b in itertools.product(types, types):
-        values = sets[a]
+        values, others = sets[a], sets[b]
         if values is None or (a.num < 24 and b.num < 24):
             continue
         if {a.kind, b.kind} == {"b"} or (b.kind == "b"):
             kept = a == b
-        elif sets[b] is not None:
-            kept = values <= sets[b]  # type: ignore[operator]
+        elif others is not None:
+            kept = values <= others
         else:
             kept = has_values(b, values)
         backwards = a.name.lstrip("u").startswith("float") or a.name == "bfloat16"
@@ -231,15 +231,15 @@ def test_small_types_are_promoted_to_what_holds_both() -> None:
     sets = {d: values_of(d, ml) for d in types}
     for a, b in itertools.product(small, types):
         made = np.dtype(aa.promote_types(a, b).name if a != b else a)
-        for one in (a, b):
-            if sets[one] is not None:
-                assert has_values(made, sets[one]), (a, b, made)  # type: ignore[arg-type]
+        known = [values for values in (sets[a], sets[b]) if values is not None]
+        for values in known:
+            assert has_values(made, values), (a, b, made)
         assert aa.promote_types(b, a) == aa.promote_types(a, b)
         # ml_dtypes' own answer, where that holds both and isn't wider.
         try:
             theirs = np.promote_types(a, b)
         except TypeError:
             continue
-        lossless = all(sets[one] is not None and has_values(theirs, sets[one]) for one in (a, b))  # type: ignore[arg-type]
+        lossless = len(known) == 2 and all(has_values(theirs, values) for values in known)
         if lossless and theirs.itemsize <= made.itemsize:
             assert theirs == made, (a, b)

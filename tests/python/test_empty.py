@@ -79,7 +79,7 @@ def test_empty_like() -> None:
     with pytest.raises(aa.NotAnArrayError):
         aa.empty_like([1, 2])
     with pytest.raises(TypeError):
-        aa.empty_like(np.zeros(3), shape=3)  # type: ignore[call-arg]
+        aa.empty_like(np.zeros(3), shape=3)  # type: ignore[call-arg]  # that it is refused is the test
 
     class OnCuda:
         __cuda_array_interface__ = {"shape": (3,), "typestr": "<f4", "data": (4096, False), "version": 3}  # noqa: RUF012
@@ -112,7 +112,7 @@ def test_promote_types_as_numpy_s() -> None:
     with pytest.raises(TypeError, match="there is no dtype"):
         aa.promote_types("datetime64[s]", "float32")
     with pytest.raises(TypeError):
-        aa.promote_types("f4")  # type: ignore[call-arg]
+        aa.promote_types("f4")  # type: ignore[call-arg]  # that it is refused is the test
 
 
 def test_threads() -> None:
@@ -127,7 +127,7 @@ def test_threads() -> None:
                 aa.set_num_threads(number)
         for wrong in ("2", True, 1.5, (2, 3)):
             with pytest.raises(TypeError, match="number of threads"):
-                aa.set_num_threads(wrong)  # type: ignore[arg-type]
+                aa.set_num_threads(wrong)  # type: ignore[arg-type]  # that it is refused is the test
         assert aa.get_num_threads() == first
     finally:
         aa.set_num_threads(None)
