@@ -117,7 +117,19 @@ def means(rows: list[tuple[Case, dict[str, float]]]) -> Iterator[str]:
         )
 
 
-def table(rows: list[tuple[Case, dict[str, float]]], markdown: bool) -> Table | str:
+def in_markdown(rows: list[tuple[Case, dict[str, float]]]) -> str:
+    """The table as the README has it: for one thread and for two in one column."""
+    lines = [("copy", "memcpy, GB/s", "anyarray", "numpy", "torch"), ("---",) * 5]
+    for case, t in rows:
+        floor = {n: t[f"memcpy {n}T"] for n in THREADS}
+        ours = " / ".join(f"{t[f'anyarray {n}T'] / floor[n]:.2f}" for n in THREADS)
+        torch = " / ".join(f"{t[f'torch {n}T'] / floor[n]:.1f}" for n in THREADS if f"torch {n}T" in t) or "–"
+        rates = " / ".join(f"{2 * case.floor / floor[n]:.0f}" for n in THREADS)
+        lines.append((case.name, rates, ours, f"{t['numpy'] / floor[1]:.1f}", torch))
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def table(rows: list[tuple[Case, dict[str, float]]]) -> Table:
     """The first column in GB/s read and written, the others as multiples of the memcpy on as many threads."""
     heads = ["copy", *(f"memcpy {n}T, GB/s" for n in THREADS), *(f"anyarray {n}T" for n in THREADS)]
     heads += ["numpy", *(f"torch {n}T" for n in THREADS), "at most", "verdict"]
@@ -127,8 +139,6 @@ def table(rows: list[tuple[Case, dict[str, float]]], markdown: bool) -> Table | 
         for name, n in (("anyarray 1T", 1), ("anyarray 2T", 2), ("numpy", 1), ("torch 1T", 1), ("torch 2T", 2)):
             cells.append(f"{t[name] / t[f'memcpy {n}T']:.2f}" if name in t else "–")
         lines.append([*cells, f"{case.limit}" if case.limit else "peers", verdict(case, t) or "met"])
-    if markdown:
-        return "\n".join("| " + " | ".join(line) + " |" for line in [heads, ["---"] * len(heads), *lines])
     made = Table(title="times as multiples of memcpy on as many threads")
     for i, head in enumerate(heads):
         made.add_column(head, justify="left" if i == 0 else "right")
@@ -192,7 +202,7 @@ def main() -> int:
         failures += [wrong] if wrong else []
         failures += [f"{case.name}: {c.error}" for c in cells if c.error and c.column.group == "anyarray"]
         rows.append((case, {c.column.name: c.best for c in cells if not c.error}))
-    out.print(table(rows, options.markdown), markup=False)
+    out.print(in_markdown(rows) if options.markdown else table(rows), markup=False)
     summary = list(means(rows))
     for line in summary:
         out.print(line, markup=False)
