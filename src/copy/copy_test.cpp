@@ -264,6 +264,26 @@ void test_refusals() {
   CHECK(Made(huge, of<double>).refused(Status::no_memory, "more bytes than 64 bits"));
 }
 
+/// New memory of more bytes than are filled at once, on one thread and on two, in both orders.
+void test_large() {
+  constexpr std::int64_t rows = 1301, columns = 1003;
+  std::vector<std::int32_t> values(rows * columns);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(i * 2654435761u);
+  const Source c(values.data(), of<std::int32_t>, {rows, columns});
+  const Source f(values.data(), of<std::int32_t>, {columns, rows}, {4, 4 * columns});
+  const int before = num_threads();
+  for (const int threads : {1, 2}) {
+    set_num_threads(threads);
+    for (const Source* from : {&c, &f}) {
+      Request wanted;
+      wanted.order = from == &f ? Order::f : Order::c;
+      const Made made(from->desc, wanted);
+      CHECK(made.status == Status::ok && std::memcmp(made.borrow().desc.data, values.data(), values.size() * 4) == 0);
+    }
+  }
+  set_num_threads(before);
+}
+
 }  // namespace
 
 int main() {
@@ -277,5 +297,6 @@ int main() {
   test_layouts();
   test_moved_as_bytes();
   test_refusals();
+  test_large();
   return check::done();
 }
