@@ -13,8 +13,10 @@ ROOT := $(CURDIR)
 BIN := $(VENV)/bin
 RUN := PATH="$(abspath $(BIN)):$$PATH"
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# A file's tests stay in one process: what they share is built once.
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(if $(K),-k "$(K)")
+# A file's tests stay in one process: what they share is built once. One that hangs ends its process, with all stacks.
+LIMIT := --timeout=600 --timeout-method=thread
+# A process that ended ends the run: pytest-xdist 3.8 waits forever for the files of one that it replaced.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart=0 $(LIMIT) $(if $(K),-k "$(K)")
 SOURCES := $(shell find src include python cmake -type f -not -name '*.pyc' -not -name '*_test.cpp') \
            CMakeLists.txt pyproject.toml README.md LICENSE
 # `pip install .` without build isolation keeps its build folder: a second build takes seconds.
@@ -59,10 +61,14 @@ demo: $(VENV)/.with-demo  ## take the arrays of the installed libraries, check t
 test: test-cpp  ## build and pass all tests, with the small libraries
 	$(MAKE) test-python
 
-# But for what is the same whatever is installed, and takes long: sdist, wheel, isolated builds.
+# But for what is the same whatever is installed, and takes long: sdist, wheel, isolated builds, and what is built and
+# compared with NumPy alone.
+SAME := tests/compile tests/test_distributions.py tests/test_structure.py tests/test_abi.py \
+        $(addprefix tests/downstream/test_,without_python.py built_in.py copies.py plain_c.py versions.py cython.py abi3.py) \
+        $(addprefix tests/python/test_,typing.py numpy_suite.py policy_type.py)
 test-all: test-cpp  ## the same with every library that anyarray is tested with
 	$(MAKE) $(VENV)/.with-test,peers
-	$(RUN) ANYARRAY_REQUIRE=$(LARGE) $(PYTEST) --ignore=tests/compile --ignore=tests/test_distributions.py tests
+	$(RUN) ANYARRAY_REQUIRE=$(LARGE) $(PYTEST) $(addprefix --ignore=,$(SAME)) tests
 
 test-cpp: $(VENV)/.with-test  ## the C++ tests, our definitions of foreign structs held to the installed headers
 	$(RUN) cmake --preset release -DANYARRAY_FOREIGN_HEADERS=ON -DPython_EXECUTABLE=$(abspath $(BIN))/python
@@ -116,7 +122,7 @@ asan: $(VENV)/.with-test  ## C++ and Python tests under AddressSanitizer and Und
 	printf '%s\n' $(ASAN_TESTS) | $(RUN) xargs -P $(JOBS) -n 6 env \
 	  PYTHONPATH=$(ROOT)/build/asan-site LD_PRELOAD=$(ASAN_PRELOAD) PYTHONMALLOC=malloc \
 	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 ANYARRAY_SANITIZED=1 \
-	  $(BIN)/python -m pytest
+	  $(BIN)/python -m pytest $(LIMIT)
 
 # The oldest and the newest Python, and the oldest with NumPy 1; an interpreter that isn't there is named.
 find_python = $(shell for p in python$(1) $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$(1).*/bin/python$(1); do \
