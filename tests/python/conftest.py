@@ -53,6 +53,14 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
 
 
+def in_a_process(code: str, timeout: float = 60) -> str:
+    """What the code prints last."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, timeout=timeout, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return (done.stdout.strip().splitlines() or [""])[-1]
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     for name, count in sorted(_missing.items()):
         terminalreporter.write_line(f"not installed: {name} ({count} skipped for it)")

@@ -20,7 +20,7 @@ import anyarray as aa
 from anyarray._convert import limits, targets
 from anyarray._convert.entries import ENTRIES
 
-from .conftest import environment, needs
+from .conftest import in_a_process, needs
 
 np = needs("numpy")
 
@@ -119,6 +119,9 @@ def needs_copy(x: Any, name: str) -> bool:
     tight = sorted(s for _, s in used)
     dense = all(s > 0 for s in tight) and sum((n - 1) * s for n, s in used) + x.itemsize == x.size * x.itemsize
     return bool(used) and not dense
+
+
+# --- what is given, layout by layout ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("readonly", [False, True])
@@ -515,15 +518,17 @@ def test_a_default_policy_holds_for_convert() -> None:
 def test_mpi4py_sends_what_was_converted() -> None:
     """In a process of its own: another test may have imported mpi4py there without starting MPI, which ends whoever
     sends then."""
-    library("torch"), needs("mpi4py")
-    code = """if True:
+    library("torch")
+    needs("mpi4py")
+    in_a_process(
+        """if True:
         import anyarray as aa, numpy as np, torch
         from mpi4py import MPI
         out = np.zeros(3)
         x = aa.convert(torch.arange(3.0, dtype=torch.float64), "numpy")
         MPI.COMM_SELF.Sendrecv(x, 0, recvbuf=out, source=0)
         assert out.tolist() == [0, 1, 2]"""
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env=environment())
+    )
 
 
 # --- the account and the table -----------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import random
-import subprocess
 import sys
 import types
 import weakref
@@ -20,7 +19,7 @@ import pytest
 
 import anyarray as aa
 
-from .conftest import environment, needs
+from .conftest import in_a_process, needs
 
 np = needs("numpy")
 
@@ -46,12 +45,7 @@ def one_answer(what: Any) -> Any:
     return None
 
 
-def in_a_process(code: str, timeout: float = 60) -> str:
-    """What the code prints last."""
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, timeout=timeout, env=environment(), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return (done.stdout.strip().splitlines() or [""])[-1]
+# ------------------------------------------------------------------ code that runs in the middle
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -159,6 +153,9 @@ except aa.NotAnArrayError: print("refused")
     assert in_a_process(code) == "refused"
 
 
+# ------------------------------------------------------------------ everything at once
+
+
 ATTRIBUTES = ["__dlpack__", "__dlpack_device__", "__array_interface__", "__array_struct__", "__array__"]
 
 
@@ -261,6 +258,9 @@ def test_chaos(liar: Any, seed: int) -> None:
     gc.collect()
 
 
+# ------------------------------------------------------------------ names stolen from libraries
+
+
 STOLEN = [
     ("torch", "Tensor"),
     ("torch", "FakeTensor"),
@@ -320,6 +320,9 @@ except aa.ExchangeError: pass
     assert in_a_process(before + STRANGERS[library], 180) == "right"
 
 
+# ------------------------------------------------------------------ structures that explode
+
+
 def test_descr_lists_that_share_their_parts_end() -> None:
     level: Any = [("a", "S0")]
     for _ in range(15):
@@ -362,6 +365,9 @@ print(aa.view(x).dtype)
     assert in_a_process(code) == "{'y': float64; 8}"
 
 
+# ------------------------------------------------------------------ types and answers that raise
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("attribute", ["__array_struct__", "__array_interface__", "__array__"])
 def test_an_answer_whose_destructor_raises(liar: Any, attribute: str) -> None:
@@ -389,6 +395,9 @@ def test_a_metaclass_that_answers_nothing(which: str) -> None:
     with pytest.raises(aa.NotAnArrayError):
         aa.view(what)
     assert not aa.explain(what).ok
+
+
+# ------------------------------------------------------------------ words and numbers
 
 
 def test_a_guards_sentence_cut_inside_a_character() -> None:
@@ -444,6 +453,9 @@ def test_an_itemsize_whose_bits_overflow(liar: Any, itemsize: int) -> None:
 def test_a_device_with_a_negative_number(liar: Any) -> None:
     taken = one_answer(liar.dlpack(device=(2, -1)))
     assert taken is None or str(taken.device)
+
+
+# ------------------------------------------------------------------ cycles, threads, one inside of another
 
 
 @pytest.mark.parametrize("way", ["data", "buffer", "exported and back"])
