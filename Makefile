@@ -61,8 +61,8 @@ demo: $(VENV)/.with-demo  ## take the arrays of the installed libraries, check t
 test: test-cpp  ## build and pass all tests, with the small libraries
 	$(MAKE) test-python
 
-# But for what is the same whatever is installed, and takes long: sdist, wheel, isolated builds, and what is built and
-# compared with NumPy alone.
+# But for what is the same whatever is installed: the repository itself, sdist, wheel, what is built, and what is compared
+# with NumPy alone.
 SAME := tests/compile tests/test_distributions.py tests/test_structure.py tests/test_abi.py \
         $(addprefix tests/downstream/test_,without_python.py built_in.py copies.py plain_c.py versions.py cython.py abi3.py) \
         $(addprefix tests/python/test_,typing.py numpy_suite.py policy_type.py)

@@ -11,7 +11,7 @@ import pytest
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is not None and not hasattr(config, "workerinput"):
+    if reporter is not None:  # a worker of pytest-xdist has none
         config.pluginmanager.register(FailuresAtOnce(reporter))
 
 
@@ -22,6 +22,6 @@ class FailuresAtOnce:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self._reporter.ensure_newline()
+            self._reporter.write_line("")  # after the dots
             self._reporter.write_line(f"FAILED {report.nodeid} ({report.when})")
             self._reporter.write_line(report.longreprtext[-4000:])
